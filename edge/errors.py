@@ -1,0 +1,117 @@
+"""The error tree: every failure that a user can meet, as one sentence with its remedy.
+
+Two roots by cause. A `UserError` is something that the person at the keyboard (or the caller of the API) can put right:
+the sentence says how. A `FaultError` is something that broke underneath: the sentence says what was kept and what to do.
+The command line prints the message and exits with `exit_code`; the API makes a problem document of it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class ReflectWorldError(Exception):
+    """Root of all errors of this package; `str()` is one clear sentence with the remedy."""
+
+    exit_code = 1
+    problem = "error"
+
+
+class UserError(ReflectWorldError):
+    """The request cannot be carried out as it was made."""
+
+    exit_code = 2
+    problem = "bad-request"
+
+
+class FaultError(ReflectWorldError):
+    """Something underneath failed; what was already stored is kept."""
+
+    exit_code = 3
+    problem = "fault"
+
+
+class SourceError(UserError):
+    """A camera or file cannot be watched."""
+
+    problem = "source"
+
+    def __init__(self, source: str, message: str) -> None:
+        super().__init__(message)
+        self.source = source
+
+
+class QuestionError(UserError):
+    """A question or a query cannot be understood as one (too long, empty, not text)."""
+
+    problem = "question"
+
+
+class NotFoundError(UserError):
+    """A named thing (person, trace, camera, key frame) is not in the memory."""
+
+    problem = "not-found"
+
+    def __init__(self, what: str, message: str) -> None:
+        super().__init__(message)
+        self.what = what
+
+
+class SettingsError(UserError):
+    """A setting has a value that cannot be used."""
+
+    problem = "settings"
+
+
+class ModelError(UserError):
+    """A model is missing, damaged or does not fit its role."""
+
+    problem = "model"
+
+    def __init__(self, model: str, message: str) -> None:
+        super().__init__(message)
+        self.model = model
+
+
+class ModelDownloadError(ModelError, FaultError):
+    """A model could not be fetched (offline, disk full, server trouble)."""
+
+    exit_code = 3
+    problem = "model-download"
+
+
+class MemoryKeyError(UserError):
+    """The memory's key is absent or wrong."""
+
+    exit_code = 4
+    problem = "key"
+
+
+class StoreError(FaultError):
+    """The memory's files cannot be opened, read or written."""
+
+    problem = "store"
+
+    def __init__(self, path: Path | str, message: str) -> None:
+        super().__init__(message)
+        self.path = str(path)
+
+
+class StoreVersionError(StoreError, UserError):
+    """The memory was written by a newer version of this program."""
+
+    exit_code = 5
+    problem = "store-version"
+
+
+class DiskFullError(StoreError):
+    """No space is left on the device that holds the memory."""
+
+    exit_code = 6
+    problem = "disk-full"
+
+
+class InferenceError(FaultError):
+    """A network failed while running."""
+
+    problem = "inference"

@@ -1,0 +1,72 @@
+"""The tables of the memory, as migrations: registered functions, each committed together with its own record.
+
+`memory.db` (all but pictures) and `frames.db` (JPEGs) are two encrypted SQLite files. Every derived row can name what it
+came from in `provenance`. Times are UTC POSIX seconds (REAL). JSON columns hold UTF-8 text.
+"""
+
+from __future__ import annotations
+
+MEMORY_V1 = """
+create table camera(
+  id integer primary key autoincrement, user text not null, name text not null, created real not null, unique(user, name));
+create table source(
+  id integer primary key autoincrement, camera integer not null references camera(id), uri text not null, kind text not null,
+  fingerprint text not null, start real not null, duration real, position real not null default 0,
+  next_segment integer not null default 0, finished integer not null default 0, updated real not null,
+  unique(camera, fingerprint, start));
+create table trace(
+  id integer primary key autoincrement, camera integer not null references camera(id), source integer references source(id),
+  start real not null, end real not null, text text not null, mode text not null, reason text, counts text not null,
+  detail text not null, ingested real not null, embedder text not null default '');
+create index trace_time on trace(camera, start);
+create index trace_end on trace(end);
+create table line(
+  id integer primary key autoincrement, trace integer not null references trace(id) on delete cascade, at real not null,
+  text text not null);
+create index line_trace on line(trace);
+create table entity(
+  id integer primary key autoincrement, user text not null, kind text not null, number integer not null, name text,
+  name_source text not null default 'none', first_seen real not null, last_seen real not null,
+  merged_into integer references entity(id), unique(user, kind, number));
+create index entity_name on entity(user, name collate nocase);
+create table observation(
+  id integer primary key autoincrement, trace integer not null references trace(id) on delete cascade, anchor text not null,
+  label text not null, entity integer references entity(id), start real not null, end real not null, text text not null,
+  score real not null, boxes text not null, detail text not null);
+create index observation_trace on observation(trace);
+create index observation_entity on observation(entity, start);
+create index observation_label on observation(label, start);
+create table utterance(
+  id integer primary key autoincrement, trace integer not null references trace(id) on delete cascade, start real not null,
+  end real not null, text text not null, speaker integer references entity(id), voice text, speaker_name text,
+  confidence real not null);
+create index utterance_trace on utterance(trace);
+create index utterance_speaker on utterance(speaker, start);
+create table decision(
+  id integer primary key autoincrement, trace integer not null references trace(id) on delete cascade, anchor text not null,
+  outcome text not null, entity integer references entity(id), reason text not null, evidence text not null);
+create index decision_trace on decision(trace);
+create index decision_entity on decision(entity);
+create table gallery(
+  id integer primary key autoincrement, entity integer not null references entity(id) on delete cascade, modality text not null,
+  slot integer not null, embedder text not null, embedding blob not null, quality real not null, count integer not null,
+  observation integer references observation(id) on delete set null, unique(entity, modality, embedder, slot));
+create table pending(
+  id integer primary key autoincrement, trace integer not null references trace(id) on delete cascade,
+  observation integer references observation(id) on delete cascade, camera integer not null references camera(id),
+  modality text not null, embedder text not null, embedding blob not null, quality real not null, at real not null,
+  expires real not null);
+create table name_claim(
+  id integer primary key autoincrement, entity integer not null references entity(id) on delete cascade, name text not null,
+  source text not null, utterance integer references utterance(id) on delete set null, at real not null,
+  accepted integer not null);
+create index name_claim_entity on name_claim(entity);
+create table key_frame(
+  id integer primary key autoincrement, trace integer not null references trace(id) on delete cascade, at real not null,
+  anchors text not null, width integer not null, height integer not null);
+create index key_frame_trace on key_frame(trace);
+create table provenance(
+  item_kind text not null, item integer not null, source_kind text not null, source integer not null,
+  primary key(item_kind, item, source_kind, source)) without rowid;
+create index provenance_source on provenance(source_kind, source);
+"""

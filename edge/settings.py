@@ -1,0 +1,133 @@
+"""Settings: one frozen class per room, units in the names or beside the fields.
+
+A value comes from the environment (`REFLECTWORLD_CAPTURE__SEGMENT_MAX_S=20`) or is the default below. Each default that
+was taken from a paper or measured says so.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import platformdirs
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from edge.errors import SettingsError
+
+
+class _Room(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class CaptureSettings(_Room):
+    """How sources are read and cut."""
+
+    segment_max_s: float = Field(30.0, gt=1, le=30, description="longest segment, s (ReflectWorld-MM, 3.2: at most 30)")
+    segment_min_s: float = Field(8.0, ge=1, le=30, description="no cut at an end of speech or a slow change before this, s")
+    speech_end_s: float = Field(1.0, ge=0.3, le=5, description="silence that ends an utterance and may end a segment, s")
+    sample_fps: float = Field(2.0, gt=0, le=30, description="frames a second that are looked at, 1/s")
+    cut_threshold: float = Field(10.0, gt=0, description="scene cut: mean absolute difference of 64×36 grey, 0..255")
+    cut_ratio: float = Field(2.0, gt=1, description="scene cut: times the largest of the neighbouring ±3 frames")
+    duplicate_threshold: float = Field(1.0, ge=0, description="sampled frames that differ less than this (0..255, worst of 8×8 tiles) from the last chosen are left out")
+    change_threshold: float = Field(18.0, gt=0, description="slow visual change against the segment's first frame that ends it, 0..255")
+    event_gap_s: float = Field(30.0, gt=0, description="a gap longer than this starts a new event, s (ReflectWorld-MM: 30)")
+    max_side_px: int = Field(1280, ge=160, description="frames are scaled down so that their longer side is at most this, px")
+    queue_items: int = Field(32, ge=2, description="bound of the channel from capture to perception, items")
+
+
+class InferSettings(_Room):
+    """How networks run."""
+
+    threads: int = Field(1, ge=0, le=64, description="threads inside one network; 0: measured at start-up")
+    providers: str = Field("auto", description="auto, or a comma-separated list of ONNX Runtime providers in order")
+    models_dir: Path | None = Field(None, description="where pulled models are kept; default: the user's cache folder")
+
+
+class PerceiveSettings(_Room):
+    """What counts as evidence."""
+
+    object_threshold: float = Field(0.38, gt=0, lt=1, description="object detector score")
+    face_threshold: float = Field(0.6, gt=0, lt=1, description="face detector score to be shown at all")
+    face_input_px: int = Field(640, ge=160, le=1920, description="longer side of the face detector's input, px")
+    face_min_width_px: float = Field(30.0, gt=0, description="gate: narrower faces never write an identity, px of the frame")
+    face_min_score: float = Field(0.9, gt=0, lt=1, description="gate: face detector score")
+    face_min_norm: float = Field(46.0, gt=0, description="gate: L2 norm of the raw face embedding")
+    face_max_yaw: float = Field(1.5, gt=0, description="gate: |nose offset| / half the eye distance")
+    face_min_sharpness: float = Field(3.0, ge=0, description="gate: variance of the Laplacian of the aligned crop")
+    best_shots: int = Field(5, ge=1, le=20, description="face shots that represent a track")
+    vad_threshold: float = Field(0.35, gt=0, lt=1, description="voice activity")
+    speech_join_gap_s: float = Field(1.5, ge=0, description="speech with shorter gaps is transcribed in one piece, s")
+    speech_max_s: float = Field(25.0, gt=1, le=30, description="longest piece that is transcribed at once, s")
+    voice_window_s: float = Field(2.4, gt=0.5, description="window of one speaker embedding, s")
+    voice_hop_s: float = Field(1.2, gt=0.1, description="hop of the speaker windows, s")
+    voice_threshold: float = Field(0.68, gt=0, lt=1, description="cosine at which two windows are one speaker")
+    voice_min_s: float = Field(2.0, gt=0, description="gate: less speech never writes a voice gallery, s (M3-Agent: 2)")
+    key_frames: int = Field(3, ge=1, le=10, description="pictures kept for a segment, at most")
+
+
+class IdentitySettings(_Room):
+    """When two sightings are one person."""
+
+    face_match: float = Field(0.58, gt=0, lt=1, description="cosine: mean of the top 3 gallery slots; same person at or above")
+    face_margin: float = Field(0.04, ge=0, lt=1, description="a match must beat the second candidate by this, else it waits")
+    face_pending: float = Field(0.48, gt=0, lt=1, description="between this and face_match nothing is decided")
+    face_slots: int = Field(8, ge=1, le=64, description="face slots an entity")
+    voice_match: float = Field(0.70, gt=0, lt=1, description="cosine: same voice at or above")
+    voice_slots: int = Field(4, ge=1, le=64, description="voice slots an entity")
+    body_weight: float = Field(0.2, ge=0, le=0.5, description="weight of the body beside the face")
+    ema: float = Field(0.2, gt=0, lt=1, description="weight of a new sighting in its slot (Light-Omni, A.1)")
+    pending_s: float = Field(86_400.0, gt=0, description="how long undecided evidence waits, s")
+
+
+class MemorySettings(_Room):
+    """Where and how the memory is kept."""
+
+    key_frame_max_px: int = Field(960, ge=160, description="key frames are scaled down to this longer side, px")
+    key_frame_quality: int = Field(80, ge=30, le=100, description="JPEG quality of key frames")
+    key_file: Path | None = Field(None, description="the key file; default: key in the home folder, mode 0600")
+
+
+class RecallSettings(_Room):
+    """How questions are answered."""
+
+    episodic: int = Field(4, ge=1, description="traces that an answer draws on (Light-Omni, A.2)")
+    semantic: int = Field(12, ge=1, description="facts that an answer draws on (Light-Omni, A.2)")
+    max_question_chars: int = Field(4000, ge=100, description="longer questions are refused, characters")
+
+
+class Settings(BaseSettings):
+    """All settings of one process."""
+
+    model_config = SettingsConfigDict(env_prefix="REFLECTWORLD_", env_nested_delimiter="__", frozen=True, extra="ignore")
+
+    home: Path = Field(default_factory=lambda: default_home(), description="folder of the memory")
+    user: str = Field("owner", description="whose memory it is")
+    capture: CaptureSettings = CaptureSettings()
+    infer: InferSettings = InferSettings()
+    perceive: PerceiveSettings = PerceiveSettings()
+    identity: IdentitySettings = IdentitySettings()
+    memory: MemorySettings = MemorySettings()
+    recall: RecallSettings = RecallSettings()
+
+
+def default_home() -> Path:
+    """`/var/lib/reflectworld` under systemd (`STATE_DIRECTORY`), else the platform's user data folder."""
+    state = os.environ.get("STATE_DIRECTORY")
+    if state:
+        return Path(state.split(":")[0])
+    return Path(platformdirs.user_data_dir("reflectworld", appauthor=False))
+
+
+def load_settings(home: Path | None = None) -> Settings:
+    """Read the settings from the environment; `home` overrides the folder of the memory.
+
+    Raises:
+        SettingsError: a value cannot be used.
+    """
+    try:
+        return Settings(home=home.expanduser()) if home is not None else Settings()
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise SettingsError(f"The setting “{where}” cannot be used: {first['msg']}. Correct or unset its environment variable.") from error

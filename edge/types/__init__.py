@@ -1,0 +1,1 @@
+"""Values that cross rooms: frozen, slotted, units beside the fields."""

@@ -1,0 +1,393 @@
+"""What memory keeps: drafts that go in with one critical commit, and records that come out.
+
+Ids are integers inside and have a letter before them outside (`public_id`): t12 a trace, p3 a person or another entity,
+o7 an observation, u9 an utterance, k4 a key frame, d5 a decision. They are never used again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from edge.types.evidence import NormBox, Vector
+from edge.types.media import CutReason, Image, Mode, SegmentCounts, SourceInfo
+
+DEFAULT_USER = "owner"
+
+
+class Kind(StrEnum):
+    """What an id names, with the letter of its public form."""
+
+    TRACE = "t"
+    ENTITY = "p"
+    OBSERVATION = "o"
+    UTTERANCE = "u"
+    KEY_FRAME = "k"
+    DECISION = "d"
+
+
+def public_id(kind: Kind, number: int) -> str:
+    """The id that people and programs see, for example `t12`."""
+    return f"{kind}{number}"
+
+
+def parse_id(text: str) -> tuple[Kind, int]:
+    """Take a public id apart.
+
+    Raises:
+        ValueError: `text` is not one.
+    """
+    text = text.strip().lower()
+    if len(text) < 2 or not text[1:].isascii() or not text[1:].isdigit():
+        raise ValueError(f"“{text}” is not an id such as t12 or p3")
+    return Kind(text[0]), int(text[1:])
+
+
+class EntityKind(StrEnum):
+    """What an entity is."""
+
+    PERSON = "person"  # seen, with a face that was safe enough to know again
+    VOICE = "voice"  # heard only
+    NAMED = "named"  # known from a description by name, never seen or heard by our own networks (replay)
+
+
+class Modality(StrEnum):
+    """The senses that identify."""
+
+    FACE = "face"
+    BODY = "body"
+    VOICE = "voice"
+
+
+class Outcome(StrEnum):
+    """What the resolver decided about one track or voice."""
+
+    SAME = "same"
+    NEW = "new"
+    PENDING = "pending"
+    CONFLICT = "conflict"
+    UNSAFE = "unsafe"  # evidence that may be shown and never writes a gallery, a name or an identity
+
+
+class NameSource(StrEnum):
+    """Where a name comes from, in rising authority."""
+
+    NONE = "none"
+    ADDRESSED = "addressed"  # others called them so, at least twice
+    SELF = "self"  # they said it of themselves
+    USER = "user"  # told by the owner: nothing else may change it
+
+
+# -- drafts: one critical commit ------------------------------------------------------------------------------------
+
+# An entity in a draft: its id as a positive number, or a negative number for one that this commit creates
+# (`NewEntity.key`). The same number always means the same entity inside one commit.
+EntityKey = int
+
+
+@dataclass(frozen=True, slots=True)
+class NewEntity:
+    """An entity that this commit creates."""
+
+    key: EntityKey  # negative
+    kind: EntityKind
+    name: str | None = None
+    name_source: NameSource = NameSource.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionDraft:
+    """A decision with all that it rests on, so that it can be explained and undone."""
+
+    anchor: str
+    outcome: Outcome
+    entity: EntityKey | None
+    reason: str  # one sentence
+    evidence: Mapping[str, object]  # JSON values: candidates with scores, thresholds, gates
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GalleryWrite:
+    """One slot of an entity's gallery, written or replaced."""
+
+    entity: EntityKey
+    modality: Modality
+    slot: int  # 0, 1, …; the same slot again replaces it
+    embedder: str
+    embedding: Vector
+    quality: float  # larger is better; its meaning belongs to the modality
+    count: int  # how many sightings went into it (EMA)
+    anchor: str  # the track or voice of this segment that it came from
+    crop: Image | None = None  # a picture for people, faces only
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PendingWrite:
+    """Evidence that is kept for a while because it may become an entity or a match later."""
+
+    anchor: str
+    modality: Modality
+    embedder: str
+    embedding: Vector
+    quality: float
+    expires: float  # UTC POSIX seconds
+
+
+@dataclass(frozen=True, slots=True)
+class NameClaim:
+    """A name heard for someone."""
+
+    entity: EntityKey
+    name: str
+    source: NameSource  # SELF or ADDRESSED
+    utterance: int  # index into CommitDraft.utterances
+    accepted: bool  # it became the entity's name with this commit
+
+
+@dataclass(frozen=True, slots=True)
+class ObservationDraft:
+    """One entity (or someone unknown) in one segment."""
+
+    anchor: str
+    label: str  # "person", "cup", …; "voice" for one who is only heard
+    entity: EntityKey | None
+    start: float  # UTC POSIX seconds
+    end: float
+    text: str  # appearance, behaviour, interactions, in words
+    score: float  # 0..1
+    boxes: tuple[tuple[float, NormBox], ...] = ()
+    detail: Mapping[str, object] = field(default_factory=dict)  # JSON values: gates, face width, …
+
+
+@dataclass(frozen=True, slots=True)
+class UtteranceDraft:
+    """Words that were said."""
+
+    start: float
+    end: float
+    text: str
+    speaker: EntityKey | None
+    voice: str | None = None  # local anchor
+    speaker_name: str | None = None  # as given by a replayed description
+    confidence: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class LineDraft:
+    """One sentence of the description with its moment: the unit of fine search."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeyFrameDraft:
+    """A picture to keep."""
+
+    at: float
+    image: Image
+    anchors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SourceProgress:
+    """How far a source has been remembered; committed with the segment, so that a second run goes on from there."""
+
+    source: SourceInfo
+    position: float  # s of media time up to which everything is remembered or was skipped on purpose
+    next_segment: int  # index of the next segment
+    finished: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TraceDraft:
+    """What happened in one segment."""
+
+    start: float
+    end: float
+    text: str  # the summary
+    mode: Mode
+    reason: CutReason | None
+    lines: tuple[LineDraft, ...] = ()
+    counts: SegmentCounts = field(default_factory=SegmentCounts)
+    detail: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CommitDraft:
+    """Everything that one segment writes, in one transaction. `trace` None: skipped as static and silent."""
+
+    camera: str
+    trace: TraceDraft | None
+    progress: SourceProgress | None = None  # None: replay
+    entities: tuple[NewEntity, ...] = ()
+    observations: tuple[ObservationDraft, ...] = ()
+    utterances: tuple[UtteranceDraft, ...] = ()
+    decisions: tuple[DecisionDraft, ...] = ()
+    gallery: tuple[GalleryWrite, ...] = ()
+    pending: tuple[PendingWrite, ...] = ()
+    pending_used: tuple[int, ...] = ()  # ids of pending rows that this commit resolved: deleted
+    names: tuple[NameClaim, ...] = ()
+    key_frames: tuple[KeyFrameDraft, ...] = ()
+    vector: Vector | None = None  # text embedding of the trace
+    line_vectors: tuple[Vector, ...] = ()  # of `search_lines(draft)`, same order; empty: none
+    embedder: str = ""
+    user: str = DEFAULT_USER
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """The ids that a commit gave out."""
+
+    trace: int | None
+    entities: Mapping[EntityKey, int]  # draft key -> id
+    observations: tuple[int, ...]
+    utterances: tuple[int, ...]
+    key_frames: tuple[int, ...]
+
+
+# -- records: what is read back -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class EntityRecord:
+    """A person or a voice."""
+
+    id: int
+    kind: EntityKind
+    number: int  # "person 3": counts per kind, from 1
+    name: str | None
+    name_source: NameSource
+    first_seen: float  # UTC POSIX seconds
+    last_seen: float
+    sightings: int  # observations
+    user: str = DEFAULT_USER
+
+    @property
+    def title(self) -> str:
+        """The name, or "person 3" / "voice 2" while there is none."""
+        if self.name:
+            return self.name
+        return f"{'voice' if self.kind is EntityKind.VOICE else 'person'} {self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class ObservationRecord:
+    """One entity or object in one segment."""
+
+    id: int
+    trace: int
+    camera: str
+    anchor: str
+    label: str
+    entity: int | None
+    start: float
+    end: float
+    text: str
+    score: float
+    boxes: tuple[tuple[float, NormBox], ...]
+    detail: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class UtteranceRecord:
+    """Words that were said."""
+
+    id: int
+    trace: int
+    start: float
+    end: float
+    text: str
+    speaker: int | None  # entity
+    speaker_name: str | None  # title of the entity now, or the name given by a replayed description
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class TraceRecord:
+    """One remembered segment."""
+
+    id: int
+    camera: str
+    start: float
+    end: float
+    text: str
+    mode: Mode
+    reason: CutReason | None
+    entities: tuple[int, ...]
+    key_frames: tuple[int, ...]
+    lines: tuple[LineDraft, ...]
+    utterances: tuple[UtteranceRecord, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GallerySlot:
+    """One slot of a gallery as stored."""
+
+    id: int
+    entity: int
+    modality: Modality
+    slot: int
+    embedder: str
+    embedding: Vector
+    quality: float
+    count: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PendingRecord:
+    """Pending evidence as stored."""
+
+    id: int
+    trace: int
+    observation: int | None
+    camera: str
+    modality: Modality
+    embedder: str
+    embedding: Vector
+    quality: float
+    at: float
+    expires: float
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionRecord:
+    """A decision as stored."""
+
+    id: int
+    trace: int
+    anchor: str
+    outcome: Outcome
+    entity: int | None
+    reason: str
+    evidence: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRecord:
+    """How far a source has been remembered."""
+
+    id: int
+    camera: str
+    uri: str
+    fingerprint: str
+    start: float
+    duration: float | None
+    position: float
+    next_segment: int
+    finished: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryCounts:
+    """How much the memory holds."""
+
+    traces: int
+    observations: int
+    utterances: int
+    entities: int
+    key_frames: int
+    first: float | None  # UTC POSIX seconds of the earliest and the latest moment
+    last: float | None
+    bytes: int  # on disk, both files with their logs
