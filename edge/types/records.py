@@ -6,7 +6,8 @@ o7 an observation, u9 an utterance, k4 a key frame, d5 a decision. They are neve
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -42,6 +43,27 @@ def parse_id(text: str) -> tuple[Kind, int]:
     if len(text) < 2 or not text[1:].isascii() or not text[1:].isdigit():
         raise ValueError(f"“{text}” is not an id such as t12 or p3")
     return Kind(text[0]), int(text[1:])
+
+
+_MENTION = re.compile(r"\{\{(-?\d+)\}\}")
+
+
+def mention(key: int) -> str:
+    """How a stored text refers to an entity: the title is put in when the text is read, so that a correction reaches it.
+
+    In a draft, `key` may be the negative key of an entity that the same commit creates; the store writes the id instead.
+    """
+    return f"{{{{{key}}}}}"
+
+
+def mentioned(text: str) -> tuple[int, ...]:
+    """The entities that a stored text refers to, in order, each once."""
+    return tuple(dict.fromkeys(int(key) for key in _MENTION.findall(text)))
+
+
+def render(text: str, title: Callable[[int], str]) -> str:
+    """A stored text with each mention replaced by `title(entity)`."""
+    return _MENTION.sub(lambda match: title(int(match.group(1))), text)
 
 
 class EntityKind(StrEnum):
@@ -154,7 +176,7 @@ class ObservationDraft:
     entity: EntityKey | None
     start: float  # UTC POSIX seconds
     end: float
-    text: str  # appearance, behaviour, interactions, in words
+    text: str  # appearance, behaviour, interactions, in words, with mentions
     score: float  # 0..1
     boxes: tuple[tuple[float, NormBox], ...] = ()
     detail: Mapping[str, object] = field(default_factory=dict)  # JSON values: gates, face width, …
@@ -178,7 +200,7 @@ class LineDraft:
     """One sentence of the description with its moment: the unit of fine search."""
 
     at: float
-    text: str
+    text: str  # with mentions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -206,7 +228,7 @@ class TraceDraft:
 
     start: float
     end: float
-    text: str  # the summary
+    text: str  # the summary, with mentions
     mode: Mode
     reason: CutReason | None
     lines: tuple[LineDraft, ...] = ()
@@ -231,7 +253,7 @@ class CommitDraft:
     names: tuple[NameClaim, ...] = ()
     key_frames: tuple[KeyFrameDraft, ...] = ()
     vector: Vector | None = None  # text embedding of the trace
-    line_vectors: tuple[Vector, ...] = ()  # of `search_lines(draft)`, same order; empty: none
+    line_vectors: tuple[Vector, ...] = ()  # of the units of fine search, as `edge.memory.search_units(draft)` lists them
     embedder: str = ""
     user: str = DEFAULT_USER
 

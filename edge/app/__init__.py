@@ -1,0 +1,1 @@
+"""The composition root: builds the rooms and owns what runs."""

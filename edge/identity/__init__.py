@@ -1,0 +1,1 @@
+"""Who it is: galleries give scored candidates, the resolver alone decides."""

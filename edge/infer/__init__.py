@@ -1,0 +1,1 @@
+"""ONNX Runtime, the model catalogue and the networks that several rooms share."""

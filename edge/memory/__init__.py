@@ -1,0 +1,1 @@
+"""The encrypted store: one writer, everything with an id and a provenance."""

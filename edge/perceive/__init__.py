@@ -1,0 +1,1 @@
+"""Frames and sound in, scored evidence out; no decisions."""

@@ -1,0 +1,1 @@
+"""Questions in, answers from the evidence out."""
