@@ -1,0 +1,94 @@
+"""Sentences as vectors: MiniLM, mean pooling over the tokens, L2-normalised (Reimers and Gurevych, 2019, section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Encoding, Tokenizer
+
+from edge.errors import InferenceError, ModelError
+from edge.infer.catalog import ModelSpec
+from edge.infer.runtime import Runtime
+
+_BATCH = 32  # texts in one run of the network
+_CHARS_A_TOKEN = 64  # no text needs more characters than this for each of its tokens; the rest is not even tokenised
+_EMPTY = "."  # stands for a text without any token, so that it has a vector
+
+
+class TextEmbedder:
+    """Turns texts into unit vectors. Thread-safe.
+
+    Only the first `max_tokens` tokens of a text count. The vector of a text does not depend on the texts beside it:
+    a run holds texts of one length only, so nothing is padded.
+    """
+
+    def __init__(self, spec: ModelSpec, runtime: Runtime) -> None:
+        """Load the network and its tokenizer.
+
+        Raises:
+            ModelError: a file is absent, damaged or not what it should be.
+        """
+        self.key = spec.key
+        self.dimensions = int(spec.params["dimensions"])
+        self.max_tokens = int(spec.params["max_tokens"])
+        self._network = runtime.open(spec)
+        self._inputs = {tensor.name for tensor in self._network.inputs}
+        path = spec.path("tokenizer.json")
+        try:
+            tokenizer = Tokenizer.from_file(str(path))
+        except Exception as error:  # noqa: BLE001 - the library raises bare Exception
+            raise ModelError(spec.id, f"{path} is not a tokenizer ({error}). {spec.remedy}") from error
+        tokenizer.enable_truncation(max_length=self.max_tokens)
+        tokenizer.no_padding()
+        self._tokenizer = tokenizer
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embed texts.
+
+        Args:
+            texts: any texts; an empty one, or one of which no token is left, gets the vector of a lone full stop.
+
+        Returns:
+            (n, dimensions) float32, L2-normalised, finite; the same text gives the same vector.
+
+        Raises:
+            InferenceError: the network failed or gave a vector that cannot be normalised.
+        """
+        vectors = np.empty((len(texts), self.dimensions), dtype=np.float32)
+        if not texts:
+            return vectors
+        encodings = self._encode(texts)
+        order = sorted(range(len(texts)), key=lambda index: len(encodings[index].ids))
+        for _, group in groupby(order, key=lambda index: len(encodings[index].ids)):
+            indices = list(group)
+            for begin in range(0, len(indices), _BATCH):
+                chunk = indices[begin : begin + _BATCH]
+                vectors[chunk] = self._run([encodings[index] for index in chunk])
+        return vectors
+
+    def _encode(self, texts: Sequence[str]) -> list[Encoding]:
+        limit = self.max_tokens * _CHARS_A_TOKEN
+        # A lone surrogate cannot be UTF-8, which the tokenizer wants.
+        clean = [text[:limit].encode("utf-8", "replace").decode("utf-8") for text in texts]
+        encodings = self._tokenizer.encode_batch(clean)
+        empty = [
+            index for index, encoding in enumerate(encodings) if sum(encoding.special_tokens_mask) == len(encoding.ids)
+        ]
+        for index in empty:
+            encodings[index] = self._tokenizer.encode(_EMPTY)
+        return encodings
+
+    def _run(self, encodings: Sequence[Encoding]) -> NDArray[np.float32]:
+        ids = np.array([encoding.ids for encoding in encodings], dtype=np.int64)
+        feeds = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+        hidden = self._network.run({name: array for name, array in feeds.items() if name in self._inputs})[0]
+        pooled = hidden.mean(axis=1, dtype=np.float32)
+        norms = np.linalg.norm(pooled, axis=1, keepdims=True)
+        if not np.isfinite(norms).all() or norms.min() < 1e-6:  # noqa: PLR2004
+            raise InferenceError(
+                f"The network {self._network.name} gave a vector without a direction. Verify it: `reflectworld models verify`."
+            )
+        return (pooled / norms).astype(np.float32)
