@@ -1,0 +1,115 @@
+"""What there is and whether it is in order: the facts behind `status` and `doctor`."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from edge.errors import ReflectWorldError
+from edge.infer import Catalog, Runtime
+from edge.memory import Store
+from edge.settings import Settings
+from edge.types.records import MemoryCounts, SourceRecord
+
+_LOW_DISK = 500_000_000  # bytes: about a week of one camera
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What the memory holds now."""
+
+    home: Path
+    counts: MemoryCounts
+    sources: tuple[SourceRecord, ...]
+    writer: str | None  # who writes it now, in words
+    free_bytes: int  # on the device that holds it
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at."""
+
+    name: str
+    ok: bool
+    detail: str
+    remedy: str = ""
+
+
+def look(settings: Settings) -> State:
+    """Read the state of the memory.
+
+    Raises:
+        ReflectWorldError: there is none, or it cannot be opened.
+    """
+    with Store.open(settings.home, settings.memory, user=settings.user, readonly=True) as store:
+        return State(
+            home=settings.home,
+            counts=store.counts(),
+            sources=tuple(store.sources()),
+            writer=store.writer(),
+            free_bytes=shutil.disk_usage(settings.home).free,
+        )
+
+
+def diagnose(settings: Settings) -> list[Check]:
+    """Look at everything that has to be in order, the worst not hiding the rest."""
+    checks: list[Check] = []
+    for name, probe in (
+        ("memory", _memory),
+        ("disk", _disk),
+        ("networks", _networks),
+        ("models", _models),
+    ):
+        checks += _run(name, probe, settings)
+    return checks
+
+
+def _run(name: str, probe: Callable[[Settings], Iterator[Check]], settings: Settings) -> list[Check]:
+    try:
+        return list(probe(settings))
+    except ReflectWorldError as error:
+        return [Check(name, ok=False, detail=str(error))]
+
+
+def _memory(settings: Settings) -> Iterator[Check]:
+    if not (settings.home / "memory.db").exists():
+        yield Check("memory", ok=True, detail=f"none at {settings.home} yet; `reflectworld watch` makes it")
+        return
+    with Store.open(settings.home, settings.memory, user=settings.user, readonly=True) as store:
+        problems = store.integrity()
+        counts = store.counts()
+    if problems:
+        yield Check("memory", ok=False, detail="; ".join(problems[:3]), remedy="Keep a copy of the folder before anything else.")
+    else:
+        yield Check("memory", ok=True, detail=f"whole: {counts.traces} moments in {counts.bytes / 1e6:.1f} MB at {settings.home}")
+
+
+def _disk(settings: Settings) -> Iterator[Check]:
+    folder = settings.home
+    while not folder.exists():
+        folder = folder.parent
+    free = shutil.disk_usage(folder).free
+    yield Check(
+        "disk",
+        ok=free > _LOW_DISK,
+        detail=f"{free / 1e9:.1f} GB free where the memory is kept",
+        remedy="" if free > _LOW_DISK else "Free some space, or move the memory with --home.",
+    )
+
+
+def _networks(settings: Settings) -> Iterator[Check]:
+    yield Check("networks", ok=True, detail=Runtime(settings.infer).description)
+
+
+def _models(settings: Settings) -> Iterator[Check]:
+    for spec in Catalog.load(settings.infer).models:
+        if spec.optional and not spec.present:
+            continue
+        try:
+            spec.verify()
+        except ReflectWorldError as error:
+            yield Check(f"model {spec.id}", ok=False, detail=str(error))
+        else:
+            yield Check(f"model {spec.id}", ok=True, detail=f"{spec.role}, {spec.licence}")

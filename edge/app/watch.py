@@ -1,0 +1,181 @@
+"""Watching one source: capture in a thread of its own, everything after it in order in the caller's thread.
+
+capture ─Frame, Segment→ channel ─→ see / close ─Evidence→ resolve ─→ describe ─→ commit
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import structlog
+
+from edge.app.channel import Channel
+from edge.app.compose import compose, skipped
+from edge.app.rooms import Rooms
+from edge.capture import open_source, segments, worth_analysing
+from edge.clock import monotonic
+from edge.memory import search_units
+from edge.perceive import describe
+from edge.types.media import Frame, Mode, Segment, SourceInfo
+from edge.types.records import CommitDraft, Committed, EntityKind, render
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class WatchReport:
+    """What a watch did; it grows while the watch runs."""
+
+    info: SourceInfo
+    resumed_at: float = 0.0  # s of media time at which this run began
+    position: float = 0.0  # s of media time that is remembered
+    segments: int = 0  # remembered by this run
+    skipped: int = 0  # static and silent
+    frames_decoded: int = 0
+    frames_looked_at: int = 0
+    frames_pruned: int = 0
+    frames_dropped: int = 0
+    faults: int = 0
+    people: set[int] = field(default_factory=set)  # entities seen or heard
+    new_people: int = 0
+    utterances: int = 0
+    elapsed: float = 0.0  # s
+    already_finished: bool = False
+    interrupted: bool = False
+
+    @property
+    def speed(self) -> float:
+        """Media seconds a second."""
+        return (self.position - self.resumed_at) / self.elapsed if self.elapsed > 0 else 0.0
+
+
+class Watch:
+    """One source being watched into the memory."""
+
+    def __init__(
+        self,
+        rooms: Rooms,
+        uri: str,
+        *,
+        camera: str | None = None,
+        start: float | None = None,
+        mode: Mode = Mode.OFFLINE_QUALITY,
+    ) -> None:
+        self._rooms = rooms
+        self._mode = mode
+        self._stop = threading.Event()
+        settings = rooms.settings.capture
+        self._source = open_source(uri, camera=camera, start=start, settings=settings)
+        self.channel = Channel(settings.queue_items, mode)
+        self.report = WatchReport(self._source.info)
+
+    @property
+    def info(self) -> SourceInfo:
+        """What is being watched."""
+        return self._source.info
+
+    def stop(self) -> None:
+        """Finish the open segment and end; safe from a signal handler, idempotent."""
+        self.report.interrupted = True
+        self._stop.set()
+
+    def run(self, on_progress: Callable[[WatchReport], None] = lambda _report: None) -> WatchReport:
+        """Watch until the source ends or `stop` is called; each segment is durable before the next is looked at.
+
+        Raises:
+            SourceError: the source cannot be read.
+            FaultError: the memory cannot be written. What was committed is kept.
+        """
+        began = monotonic()
+        known = self._rooms.store.source(self.info.camera, self.info.fingerprint, self.info.start)
+        if known is not None and known.finished:
+            self.report.already_finished = True
+            self.report.position = self.report.resumed_at = known.position
+            self._source.close()
+            return self.report
+        resume_at, next_segment = (known.position, known.next_segment) if known else (0.0, 0)
+        self.report.resumed_at = self.report.position = resume_at
+        capture = threading.Thread(
+            target=self._capture, args=(resume_at, next_segment), name=f"capture:{self.info.camera}", daemon=True
+        )
+        capture.start()
+        try:
+            while (item := self.channel.get()) is not None:
+                if isinstance(item, Frame):
+                    self._rooms.perceiver.see(item)
+                else:
+                    self._remember(item)
+                self.report.elapsed = monotonic() - began
+                on_progress(self.report)
+        finally:
+            self._stop.set()
+            self.channel.close()
+            capture.join()
+            self._source.close()
+            self._rooms.perceiver.discard()
+            self.report.elapsed = monotonic() - began
+        return self.report
+
+    def _capture(self, resume_at: float, next_segment: int) -> None:
+        failure: BaseException | None = None
+        try:
+            for item in segments(
+                self._source,
+                vad=self._rooms.voice_activity,
+                settings=self._rooms.settings.capture,
+                mode=self._mode,
+                resume_at=resume_at,
+                next_segment=next_segment,
+                stop=self._stop,
+            ):
+                if not self.channel.put(item):
+                    break
+        except BaseException as error:  # noqa: BLE001 - handed to the thread that waits for it
+            failure = error
+        finally:
+            self.channel.close(failure)
+
+    def _remember(self, segment: Segment) -> None:
+        report, rooms = self.report, self._rooms
+        report.frames_decoded += segment.counts.decoded
+        report.frames_looked_at += segment.counts.chosen
+        report.frames_pruned += segment.counts.pruned
+        report.frames_dropped += segment.counts.dropped
+        report.faults += segment.counts.faults + segment.audio_faults
+        if not worth_analysing(segment):
+            rooms.perceiver.discard()
+            rooms.store.commit(skipped(segment, self.info))
+            report.skipped += 1
+        else:
+            evidence = rooms.perceiver.close(segment)
+            resolution = rooms.identifier.resolve(evidence)
+            description = describe(evidence, resolution.names_for(evidence))
+            draft = compose(segment, self.info, evidence, resolution, description, self._mode)
+            committed = rooms.store.commit(self._with_vectors(draft))
+            rooms.identifier.committed(resolution, committed)
+            self._count(draft, committed)
+        report.position = segment.end - self.info.start
+
+    def _count(self, draft: CommitDraft, committed: Committed) -> None:
+        report = self.report
+        report.segments += 1
+        report.utterances += len(draft.utterances)
+        report.new_people += sum(entity.kind is EntityKind.PERSON for entity in draft.entities)
+        report.people.update(
+            committed.entities.get(seen.entity, seen.entity)
+            for seen in draft.observations
+            if seen.entity is not None
+        )
+
+    def _with_vectors(self, draft: CommitDraft) -> CommitDraft:
+        embedder = self._rooms.embedder
+        if embedder is None or draft.trace is None:
+            return draft
+        titles = self._rooms.store.titles()
+        title = lambda key: titles.get(key, "someone new")  # noqa: E731
+        units = [render(unit, title) for unit in search_units(draft)]
+        whole = render(draft.trace.text, title)
+        vectors = embedder.embed([whole, *units])
+        return replace(draft, vector=vectors[0], line_vectors=tuple(vectors[1:]), embedder=embedder.key)

@@ -1,0 +1,66 @@
+"""The command tree and the one place where errors become sentences and exit statuses."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from edge import __version__
+from edge.cli import models, people, recall, state, watch
+from edge.cli.console import complain, say
+from edge.errors import ReflectWorldError
+
+app = typer.Typer(
+    name="reflectworld",
+    help="A visual memory on this device: it watches, remembers who and what it saw and heard, and answers offline.",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:  # noqa: FBT001 - typer hands the flag on like this
+    if wanted:
+        say(f"reflectworld {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[  # noqa: ARG001 - handled by its callback
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+app.command()(watch.watch)
+app.command()(recall.ask)
+app.command()(recall.search)
+app.command()(recall.timeline)
+app.add_typer(people.app, name="people")
+app.command()(state.status)
+app.command()(state.doctor)
+app.add_typer(models.app, name="models")
+app.command()(recall.replay)
+app.command(name="recall")(recall.recall)
+
+
+def main() -> None:
+    """Run the command line: the exit status is 0, or that of the error (see `edge.errors`)."""
+    try:
+        app()
+    except ReflectWorldError as error:
+        complain(f"Error: {error}")
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        complain("Interrupted.")
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of a pipe went away (`… | head`): nothing is left to say to anyone.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)

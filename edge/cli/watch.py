@@ -1,0 +1,160 @@
+"""`reflectworld watch`: remember what a file, an image or a stream shows."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from edge.app import Watch, WatchReport, open_rooms
+from edge.cli.console import HomeOption, JsonOption, complain, err, print_json, say, settings_for
+from edge.clock import iso, parse_instant
+from edge.errors import SettingsError
+from edge.types.media import Mode
+
+
+def watch(
+    source: Annotated[
+        str, typer.Argument(help="A video, sound or picture file, rtsp://…, http(s)://…, or usb:0.", show_default=False)
+    ],
+    camera: Annotated[str | None, typer.Option(help="Name of the camera; default: from the source.")] = None,
+    start: Annotated[
+        str | None,
+        typer.Option(help="When a recording began (ISO 8601, local time without an offset); default: its creation time."),
+    ] = None,
+    mode: Annotated[
+        Mode,
+        typer.Option(help="offline_quality drops nothing; live_latency drops pictures, never speech, to keep up."),
+    ] = Mode.OFFLINE_QUALITY,
+    json: JsonOption = False,
+    home: HomeOption = None,
+) -> None:
+    """Watch SOURCE and remember who and what is seen and heard.
+
+    Ctrl-C finishes the open segment; the same command again goes on where it stopped.
+    """
+    settings = settings_for(home)
+    with open_rooms(settings) as rooms:
+        for sentence in rooms.missing:
+            complain(f"Note: {sentence}")
+        job = Watch(rooms, source, camera=camera, start=_instant(start), mode=mode)
+        with _stopping(job.stop), _progress(job) as show:
+            report = job.run(show)
+    if json:
+        print_json(_as_json(report))
+    else:
+        _say_report(report, source)
+    if report.interrupted:
+        raise typer.Exit(130)
+
+
+def _instant(text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        return parse_instant(text)
+    except ValueError as error:
+        raise SettingsError(
+            f"“{text[:60]}” is not a time; write it as 2025-01-03T09:12:00 (local) or with an offset."
+        ) from error
+
+
+@contextmanager
+def _stopping(stop: Callable[[], None]) -> Iterator[None]:
+    """The first SIGINT or SIGTERM finishes the open segment, a second one ends at once."""
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        stop()
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+        complain("Finishing the open segment … (again to stop at once)")
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _progress(job: Watch) -> Iterator[Callable[[WatchReport], None]]:
+    """A progress bar on a terminal; silence elsewhere."""
+    if not sys.stderr.isatty():
+        yield lambda _report: None
+        return
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[done]}"),
+        TimeRemainingColumn(),
+        console=err,
+        transient=True,
+    ) as progress:
+        task = progress.add_task(f"Watching {job.info.camera}", total=job.info.duration, done="")
+
+        def show(report: WatchReport) -> None:
+            people = f"{len(report.people)} {'person' if len(report.people) == 1 else 'people'}"
+            progress.update(
+                task,
+                completed=report.position,
+                done=f"{_clock(report.position)}  {report.segments} moments, {people}, {report.speed:.1f}× real time",
+            )
+
+        yield show
+
+
+def _clock(seconds: float) -> str:
+    return f"{int(seconds) // 3600}:{int(seconds) // 60 % 60:02}:{int(seconds) % 60:02}"
+
+
+def _say_report(report: WatchReport, source: str) -> None:
+    if report.already_finished:
+        say(f"{source} is already remembered to its end; ask about it, or give another --start or --camera to add it again.")
+        return
+    people = len(report.people)
+    say(
+        f"Remembered {_clock(report.position - report.resumed_at)} of {report.info.camera} in {report.elapsed:.1f} s "
+        f"({report.speed:.1f}× real time): {report.segments} moments, {people} {'person' if people == 1 else 'people'} "
+        f"({report.new_people} new), {report.utterances} utterances."
+    )
+    if report.skipped:
+        say(f"{report.skipped} still and silent stretches were skipped.")
+    if report.frames_dropped:
+        say(f"{report.frames_dropped} pictures were dropped to keep up with the clock; speech never is.")
+    if report.faults:
+        say(f"{report.faults} packets or frames of the source could not be decoded and were passed over.")
+    if report.interrupted:
+        say("Stopped before the end; the same command goes on from here.")
+
+
+def _as_json(report: WatchReport) -> dict[str, object]:
+    info = report.info
+    return {
+        "camera": info.camera,
+        "source": info.uri,
+        "start": iso(info.start),
+        "duration_s": info.duration,
+        "resumed_at_s": round(report.resumed_at, 3),
+        "position_s": round(report.position, 3),
+        "elapsed_s": round(report.elapsed, 3),
+        "segments": report.segments,
+        "skipped": report.skipped,
+        "frames": {
+            "decoded": report.frames_decoded,
+            "looked_at": report.frames_looked_at,
+            "pruned": report.frames_pruned,
+            "dropped": report.frames_dropped,
+        },
+        "faults": report.faults,
+        "people": [f"p{number}" for number in sorted(report.people)],
+        "new_people": report.new_people,
+        "utterances": report.utterances,
+        "already_finished": report.already_finished,
+        "interrupted": report.interrupted,
+    }
