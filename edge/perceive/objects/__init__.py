@@ -1,0 +1,21 @@
+"""Object detection: the decoder that a model wants is named by its catalogue entry."""
+
+from __future__ import annotations
+
+from edge.perceive.objects.boxes import Candidates
+from edge.perceive.objects.decode import DECODERS, DecoderSpec, Layout
+from edge.perceive.objects.detector import NetworkObjectDetector, ObjectDetector, build_object_detector
+from edge.perceive.objects.preprocess import Placement, Preprocessing, prepare
+
+__all__ = [
+    "DECODERS",
+    "Candidates",
+    "DecoderSpec",
+    "Layout",
+    "NetworkObjectDetector",
+    "ObjectDetector",
+    "Placement",
+    "Preprocessing",
+    "build_object_detector",
+    "prepare",
+]
