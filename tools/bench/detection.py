@@ -2,9 +2,9 @@
 
     python -m tools.bench.detection [--other FILE [--decoder NAME]]
 
-AP as COCO defines it (Lin et al. 2014): per class, greedy matching by falling score, precision made monotonic and read at
-101 recalls, mean over the classes that occur; AP50-95 is the mean over IoU .50, .55, … .95. Exit status 1 when the shipped
-network misses its floor.
+AP as COCO defines it (Lin et al. 2014): per class, greedy matching by falling score, precision made monotonic and read
+at 101 recalls, mean over the classes that occur; AP50-95 is the mean over IoU .50, .55, … .95. The exit status is 1
+when the shipped network misses its floors.
 """
 
 from __future__ import annotations
