@@ -1,1 +1,8 @@
 """The encrypted store: one writer, everything with an id and a provenance."""
+
+from __future__ import annotations
+
+from edge.memory.index import search_units
+from edge.memory.store import Store
+
+__all__ = ["Store", "search_units"]

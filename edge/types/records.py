@@ -324,6 +324,7 @@ class UtteranceRecord:
     speaker: int | None  # entity
     speaker_name: str | None  # title of the entity now, or the name given by a replayed description
     confidence: float
+    voice: str | None = None  # local anchor
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,6 +342,9 @@ class TraceRecord:
     key_frames: tuple[int, ...]
     lines: tuple[LineDraft, ...]
     utterances: tuple[UtteranceRecord, ...]
+    counts: SegmentCounts = field(default_factory=SegmentCounts)
+    detail: Mapping[str, object] = field(default_factory=dict)
+    embedder: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -384,6 +388,56 @@ class DecisionRecord:
     entity: int | None
     reason: str
     evidence: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class NameClaimRecord:
+    """A name heard for someone, as stored."""
+
+    id: int
+    entity: int
+    name: str
+    source: NameSource
+    utterance: int | None
+    at: float
+    accepted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NameChange:
+    """One change of an entity's name, so that it can be explained and undone."""
+
+    id: int
+    entity: int
+    old_name: str | None
+    old_source: NameSource
+    new_name: str | None
+    new_source: NameSource
+    at: float
+    claim: int | None  # the name claim that caused it; None: the user
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """One entity in one trace, from its first to its last observation there."""
+
+    start: float  # UTC POSIX seconds
+    end: float
+    trace: int
+    camera: str
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A stored picture: a key frame, or the face of a gallery slot."""
+
+    id: int
+    trace: int | None  # None: the face of a slot whose observation was forgotten
+    at: float
+    jpeg: bytes
+    width: int  # px
+    height: int  # px
+    anchors: tuple[str, ...] = ()  # of the trace's observations that are seen in it
 
 
 @dataclass(frozen=True, slots=True)

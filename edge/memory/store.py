@@ -1,0 +1,281 @@
+"""The store: two encrypted files in the home folder, read from any thread, written by one.
+
+docs/adr/0002-store.md says which promises it keeps and how.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
+
+import apsw
+
+from edge.clock import utc_now
+from edge.errors import NotFoundError, ReflectWorldError, StoreError, UserError
+from edge.memory import commit, frames, names
+from edge.memory.database import connect, read_only, transaction, translated
+from edge.memory.health import problems
+from edge.memory.keys import MasterKey, obtain_key
+from edge.memory.people import PeopleReads
+from edge.memory.queries import EventReads
+from edge.memory.reader import FRAMES_FILE, MEMORY_FILE
+from edge.memory.schema import FRAMES, MEMORY
+from edge.memory.writer import Files, Writer
+from edge.settings import MemorySettings
+from edge.types.records import DEFAULT_USER, CommitDraft, Committed, EntityRecord, MemoryCounts, NameSource
+
+Result = TypeVar("Result")
+LOCK_FILE = "lock"
+
+
+class Store(EventReads, PeopleReads):
+    """The memory of one user. Thread-safe; made by `open`."""
+
+    def __init__(self, home: Path, key: MasterKey, user: str, settings: MemorySettings, files: Files | None) -> None:
+        super().__init__(home, key, user)
+        self._settings = settings
+        self._writer = Writer(files, _upkeep) if files is not None else None
+        self._generation = 0
+        self._foreign: int | None = None
+
+    @classmethod
+    def open(
+        cls,
+        home: Path,
+        settings: MemorySettings | None = None,
+        *,
+        user: str = DEFAULT_USER,
+        readonly: bool = False,
+        passphrase: str | None = None,
+    ) -> Store:
+        """Open the memory in `home`; unless `readonly`, make it if there is none.
+
+        Args:
+            home: the folder of the memory; made with mode 0700.
+            settings: pictures and the key file.
+            user: whose memory; everything that is read and written belongs to them.
+            readonly: for commands that only ask; works while another process writes.
+            passphrase: instead of the one in the environment.
+
+        Raises:
+            NotFoundError: `readonly`, and there is no memory.
+            MemoryKeyError: the key is absent or wrong, or a file is not ours.
+            StoreVersionError: written by a newer version.
+            DiskFullError, StoreError: the files cannot be used.
+        """
+        settings = settings or MemorySettings()
+        path = home / MEMORY_FILE
+        if readonly:
+            if not _holds_memory(home):
+                raise NotFoundError(
+                    str(home), f"There is no memory in “{home}” yet; start one with `reflectworld watch SOURCE`."
+                )
+            with translated(path):
+                key = obtain_key(home, settings, exists=True, passphrase=passphrase)
+            store = cls(home, key, user, settings, None)
+            try:
+                store._check_versions()
+            except BaseException:
+                store.close()
+                raise
+            return store
+        with translated(path):
+            home.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with _locked(home), ExitStack() as undo:
+                key = obtain_key(home, settings, exists=_holds_memory(home), passphrase=passphrase)
+                memory = connect(path, key)
+                undo.callback(memory.close)
+                pictures = connect(home / FRAMES_FILE, key)
+                undo.callback(pictures.close)
+                MEMORY.migrate(memory, path)
+                FRAMES.migrate(pictures, home / FRAMES_FILE)
+                frames.remove_orphans(memory, pictures)
+                undo.pop_all()
+        return cls(home, key, user, settings, Files(path, memory, pictures))
+
+    def _check_versions(self) -> None:
+        for file, migrations in ((MEMORY_FILE, MEMORY), (FRAMES_FILE, FRAMES)):
+            with translated(self.home / file, self._key):
+                behind = migrations.check(self._connection(file), self.home / file)
+            if behind:
+                raise StoreError(
+                    self.home / file,
+                    f"“{self.home / file}” was written by an older version; run `reflectworld status --upgrade` once to bring it up to date.",
+                )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Finish what is being written and close the files. May be called again."""
+        self._close_readers()  # first, so that the writer is the last to close and empties the logs
+        if self._writer is not None:
+            self._writer.close()
+
+    # -- writing ------------------------------------------------------------------------------------------------------
+
+    def commit(self, draft: CommitDraft) -> Committed:
+        """Write all of a segment, or nothing; what this returns for survives a power cut.
+
+        Raises:
+            StoreError: the draft contradicts itself, is at or before what its source has already given, or cannot be written.
+            DiskFullError: no space is left.
+        """
+        pictures = frames.encode_draft(
+            draft, max_px=self._settings.key_frame_max_px, quality=self._settings.key_frame_quality
+        )
+        return self._write(lambda files: commit.write(files, draft, pictures))
+
+    def set_name(self, entity: int, name: str, source: NameSource = NameSource.USER) -> EntityRecord:
+        """Name an entity; every text that mentions it is read with the new name from now on.
+
+        Raises:
+            NotFoundError: nobody has this id.
+            UserError: not a name, or the one there is has a higher authority.
+        """
+        return self._rename(entity, names.checked(name), source)
+
+    def clear_name(self, entity: int) -> EntityRecord:
+        """Take the name of an entity away, on the user's authority: it may earn another one.
+
+        Raises:
+            NotFoundError: nobody has this id.
+        """
+        return self._rename(entity, None, NameSource.NONE)
+
+    def _rename(self, entity: int, name: str | None, source: NameSource) -> EntityRecord:
+        before = self.entity(entity)
+
+        def work(files: Files) -> bool:
+            with transaction(files.memory):
+                return names.change(files.memory, entity, name, source, at=utc_now(), claim=None)
+
+        if not self._write(work) and (before.name, before.name_source) != (name, source):
+            raise UserError(f"{before.title} was named by you; only you can change that.")
+        self._generation += 1
+        return self.entity(entity)
+
+    def data_version(self) -> int:
+        """A number that changes when people may have changed by another hand: another process wrote, or a name was given.
+
+        Commits of this process do not change it: who makes them knows what is in them.
+        """
+        if self._writer is not None:
+            foreign = self._write(lambda files: int(files.memory.pragma("data_version")))
+        else:
+            ((foreign,),) = self.rows("pragma data_version")
+        if self._foreign is not None and foreign != self._foreign:
+            self._generation += 1
+        self._foreign = foreign
+        return self._generation
+
+    @contextmanager
+    def claim(self, what: str, purpose: str) -> Iterator[None]:
+        """Keep other processes from doing the same long work, such as watching the same camera, at the same time.
+
+        Args:
+            what: a name for it, such as "camera hall".
+            purpose: the command, as the other process will say it.
+
+        Raises:
+            StoreError: another process has it.
+        """
+        folder = self.home / "claims"
+        with translated(self.home / MEMORY_FILE):
+            folder.mkdir(mode=0o700, exist_ok=True)
+            descriptor = os.open(
+                folder / what.encode().hex()[:200], os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
+            )
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                holder = os.pread(descriptor, 500, 0).decode(errors="replace").strip() or "another process"
+                raise StoreError(
+                    self.home, f"{holder} is at it already ({what}); stop it first, or wait until it has finished."
+                ) from error
+            with translated(self.home / MEMORY_FILE):
+                os.ftruncate(descriptor, 0)
+                os.pwrite(descriptor, f"`{purpose}` (pid {os.getpid()})".encode(), 0)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _write(self, work: Callable[[Files], Result]) -> Result:
+        if self._writer is None:
+            raise StoreError(self.home / MEMORY_FILE, "The memory was opened for reading only; open it for writing.")
+        return self._writer.call(work)
+
+    # -- the whole ----------------------------------------------------------------------------------------------------
+
+    def counts(self) -> MemoryCounts:
+        """How much the memory of this user holds."""
+        ((traces, first, last),) = self.rows(
+            "select count(*), min(t.start), max(t.end) from trace t join camera c on c.id = t.camera where c.user = ?",
+            (self.user,),
+        )
+        numbers = [
+            self.rows(
+                f"select count(*) from {table} x join trace t on t.id = x.trace join camera c on c.id = t.camera where c.user = ?",
+                (self.user,),
+            )[0][0]  # noqa: S608 -- constants
+            for table in ("observation", "utterance", "key_frame")
+        ]
+        ((entities,),) = self.rows("select count(*) from entity where user = ? and merged_into is null", (self.user,))
+        size = sum(
+            path.stat().st_size
+            for file in (MEMORY_FILE, FRAMES_FILE)
+            for path in (self.home / file, self.home / f"{file}-wal")
+            if path.exists()
+        )
+        return MemoryCounts(traces, numbers[0], numbers[1], entities, numbers[2], first, last, size)
+
+    def integrity(self) -> list[str]:
+        """Examine both files thoroughly; takes time that grows with them.
+
+        Returns:
+            What is wrong, one sentence each; empty: nothing.
+        """
+        try:
+            with translated(self.home / FRAMES_FILE, self._key):
+                pictures = self._connection(FRAMES_FILE)
+            with self.reading() as memory:
+                return problems(memory, pictures)
+        except ReflectWorldError as error:
+            return [str(error)]
+
+
+def _holds_memory(home: Path) -> bool:
+    path = home / MEMORY_FILE
+    try:
+        return path.stat().st_size > 0
+    except FileNotFoundError:
+        return False
+
+
+def _upkeep(files: Files) -> bool:
+    return frames.remove_discarded(files.memory, files.frames)
+
+
+@contextmanager
+def _locked(home: Path) -> Iterator[None]:
+    """Let one process at a time make or change the tables."""
+    try:
+        descriptor = os.open(home / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except PermissionError as error:
+        raise read_only(home / LOCK_FILE) from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
