@@ -1,6 +1,10 @@
 """ONNX Runtime, the model catalogue and the networks that several rooms share."""
 
 from edge.infer.catalog import Catalog, ModelFile, ModelSpec
+from edge.infer.custom import NewModel, add_model
+from edge.infer.download import Check, Pulled, Report
+from edge.infer.download import pull as pull_models
+from edge.infer.download import verify as verify_models
 from edge.infer.network import Network, TensorInfo
 from edge.infer.runtime import Runtime
 from edge.infer.text import TextEmbedder
@@ -8,12 +12,19 @@ from edge.infer.vad import SpeechChange, VoiceActivity
 
 __all__ = [
     "Catalog",
+    "Check",
     "ModelFile",
     "ModelSpec",
     "Network",
+    "NewModel",
+    "Pulled",
+    "Report",
     "Runtime",
     "SpeechChange",
     "TensorInfo",
     "TextEmbedder",
     "VoiceActivity",
+    "add_model",
+    "pull_models",
+    "verify_models",
 ]

@@ -1,7 +1,8 @@
 """The model catalogue: which networks there are, where their files come from and where they lie.
 
-Two catalogues are read and put one over the other: the one of the package (`models/catalog.toml`, in a checkout or inside
-the installed package) and the user's own (`user.toml` beside the pulled models, written by `reflectworld models add`).
+Two catalogues are read and put one over the other: the one of the package (`models/catalog.toml`, in a checkout or
+inside the installed package) and the user's own (`user.toml` beside the pulled models, written by `reflectworld models
+add`).
 
 Invariants:
 
@@ -54,9 +55,9 @@ class ModelFile:
             return False
 
     @property
-    def bundled(self) -> bool:
-        """Whether the file comes with the package."""
-        return self.source.kind == "bundle"
+    def fetchable(self) -> bool:
+        """Whether `reflectworld models pull` can bring it."""
+        return self.source.kind in {"pypi", "https", "derived"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,11 +94,11 @@ class ModelSpec:
     @property
     def remedy(self) -> str:
         """What to do when a file is absent or damaged."""
+        if any(file.fetchable for file in self.files):
+            return f"Fetch it: `reflectworld models pull {self.id}`."
         if self.user:
             return f"Add it again: `reflectworld models add FILE --role {self.role} --id {self.id} --replace`."
-        if any(not file.bundled for file in self.files):
-            return f"Fetch it: `reflectworld models pull {self.id}`."
-        return "Install the package again: the file is part of it."
+        return "Install the package reflectworld-edge again: the file is part of it."
 
     def file(self, name: str | None = None) -> ModelFile:
         """The file of that name; the main one by default.
@@ -163,9 +164,9 @@ class Catalog:
         """
         folder = bundle if bundle is not None else bundle_dir()
         models_dir = models_folder(settings)
-        base = _read(folder / "catalog.toml")
+        base = read_catalog(folder / "catalog.toml")
         user_path = models_dir / USER_CATALOG
-        user = _read(user_path) if user_path.is_file() else CatalogFile()
+        user = read_catalog(user_path) if user_path.is_file() else CatalogFile()
         known = {model.id for model in base.models}
         specs = [_spec(model, base, folder, models_dir, user=False) for model in base.models]
         own: list[ModelSpec] = []
@@ -266,7 +267,12 @@ def checksum(path: Path, *, fresh: bool = False) -> str:
     return digest
 
 
-def _read(path: Path) -> CatalogFile:
+def read_catalog(path: Path) -> CatalogFile:
+    """Read a catalogue file.
+
+    Raises:
+        ModelError: it cannot be read or breaks a rule.
+    """
     try:
         return CatalogFile.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except ValidationError as error:
@@ -293,7 +299,8 @@ def _spec(entry: ModelEntry, base: CatalogFile, bundle: Path, models_dir: Path, 
     if entry.role not in decoder.roles:
         raise ModelError(
             entry.id,
-            f"The model {entry.id} cannot play “{entry.role}”: its decoder {entry.decoder} is for {', '.join(decoder.roles)}.",
+            f"The model {entry.id} cannot play “{entry.role}”: "
+            f"its decoder {entry.decoder} is for {', '.join(decoder.roles)}.",
         )
     params = {**decoder.params, **entry.params}
     labels = params.get("labels")

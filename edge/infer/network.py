@@ -78,7 +78,7 @@ class Network:
             results = self._session.run(
                 None, {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in feeds.items()}
             )
-        except Exception as error:  # noqa: BLE001 - the runtime raises classes of its own; every one of them is ours to report
+        except Exception as error:  # the runtime raises classes of its own that have no common root
             raise InferenceError(
                 f"The network {self.name} failed: {_first_line(error)}. Try again with less load, or another model."
             ) from error
@@ -87,7 +87,9 @@ class Network:
     def _check(self, feeds: Mapping[str, NDArray[Any]]) -> None:
         if feeds.keys() != self._by_name.keys():
             raise InferenceError(
-                f"The network {self.name} wants the inputs {', '.join(self._by_name)}, not {', '.join(feeds) or 'none'}. Choose the decoder that fits the model."
+                f"The network {self.name} wants the inputs {', '.join(self._by_name)}, "
+                f"not {', '.join(feeds) or 'none'}. "
+                "Choose the decoder that fits the model."
             )
         for name, array in feeds.items():
             want = self._by_name[name]
@@ -98,7 +100,8 @@ class Network:
             )
             if not fits:
                 raise InferenceError(
-                    f"The network {self.name} wants {want.describe()} for “{name}”, not {array.dtype}{list(array.shape)}. "
+                    f"The network {self.name} wants {want.describe()} for “{name}”, "
+                    f"not {array.dtype}{list(array.shape)}. "
                     "Choose the decoder and the input size that fit the model."
                 )
 
@@ -107,7 +110,8 @@ def _info(model: str, node: Any) -> TensorInfo:
     dtype = _DTYPES.get(node.type)
     if dtype is None:
         raise InferenceError(
-            f"The network {model} has “{node.name}” of the type {node.type}, which cannot be used. Export it with tensors."
+            f"The network {model} has “{node.name}” of the type {node.type}, which cannot be used. "
+            "Export it with plain tensors."
         )
     shape = tuple(side if isinstance(side, int) and side >= 0 else None for side in node.shape)
     return TensorInfo(node.name, shape, np.dtype(dtype))
