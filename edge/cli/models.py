@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import orjson
 import typer
+from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TransferSpeedColumn
@@ -36,17 +37,16 @@ def list_command(as_json: JsonOption = False) -> None:
             }
         )
         return
-    table = Table(
-        caption=f"* the default of its role · pulled and added models lie in {escape(str(catalog.models_dir))}"
-    )
-    for column in ("role", "model", "decoder", "size", "source", "on this device", "licence"):
-        table.add_column(column, justify="right" if column == "size" else "left")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in ("role", "model", "size", "source", "here", "licence"):
+        table.add_column(column, justify="right" if column == "size" else "left", no_wrap=column in {"role", "model"})
     for spec in catalog.models:
-        mark = "*" if spec.id in default else ""
+        mark = " *" if spec.id in default else ""
         here = "yes" if spec.present else "no"
-        row = (spec.role, spec.id + mark, spec.decoder, _megabytes(spec.size), _source(spec), here, spec.licence)
+        row = (spec.role, spec.id + mark, _megabytes(spec.size), _source(spec), here, spec.licence)
         table.add_row(*(escape(cell) for cell in row))
     Console().print(table)
+    typer.echo(f"* the default of its role. Pulled and added models lie in {catalog.models_dir}.")
 
 
 @app.command("pull")
@@ -86,7 +86,7 @@ def verify_command(as_json: JsonOption = False) -> None:
         ]
         _print_json({"ok": not damaged, "files": rows})
     else:
-        table = Table()
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         for column in ("model", "file", "state"):
             table.add_column(column)
         for check in checks:
