@@ -4,8 +4,8 @@ Invariants:
 
 * All of a draft is written, or nothing of it.
 * Pictures are durable in frames.db before the rows that refer to them are committed in memory.db.
-* A source goes forward only: a draft at or before the stored position of its source is refused, so that a second run of the
-  same thing cannot write twice.
+* A source goes forward only: a draft at or before the stored position of its source is refused, so that a second run
+  of the same thing cannot write twice.
 * Every row that was derived names what it came from in `provenance`.
 * A name is replaced only by one of the same or a higher authority; what the user said is replaced by the user alone.
 * The cost depends on the draft and not on how much is remembered already: every step goes through an index.
@@ -14,24 +14,31 @@ Invariants:
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Final
 
 import apsw
-import numpy as np
-import orjson
 
 from edge.clock import utc_now
 from edge.errors import StoreError
 from edge.memory import frames, index, names
-from edge.memory.database import transaction
+from edge.memory.database import fetch, insert, transaction
+from edge.memory.drafts import boxes_to_json, contradiction, entity_keys, storable, to_json, vector_to_blob
 from edge.memory.frames import Jpeg, Pictures
 from edge.memory.writer import Files
 from edge.types.evidence import Vector
-from edge.types.records import CommitDraft, Committed, EntityKey, EntityKind, GalleryWrite, mention
+from edge.types.records import (
+    CommitDraft,
+    Committed,
+    EntityKey,
+    EntityKind,
+    GalleryWrite,
+    SourceProgress,
+    TraceDraft,
+    mention,
+)
 
-_NEW_MENTION = re.compile(r"\{\{-(\d+)\}\}")
+_NEW_MENTION: Final = re.compile(r"\{\{-(\d+)\}\}")
 
 
 def write(files: Files, draft: CommitDraft, pictures: Pictures) -> Committed:
@@ -40,312 +47,324 @@ def write(files: Files, draft: CommitDraft, pictures: Pictures) -> Committed:
     Raises:
         StoreError: the draft contradicts itself, or goes back in its source; nothing was written.
     """
-    _check(draft, files)
+    problem = contradiction(draft)
+    if problem:
+        raise _refused(files, draft, problem)
     with transaction(files.memory):
-        return _Commit(files, draft, pictures).run()
+        camera = _camera(files.memory, draft.user, draft.camera)
+        source = None if draft.progress is None else _source(files, camera, draft.progress, draft.trace is not None)
+        if draft.trace is None:
+            return Committed(None, {}, (), (), ())
+        try:
+            return _Commit(files, draft, draft.trace, camera, source, pictures).run()
+        except ValueError as error:  # of the index
+            raise _refused(files, draft, str(error)) from error
+
+
+def next_number(memory: apsw.Connection, user: str, kind: EntityKind) -> int:
+    """The next number of a person or a voice; never given out twice, even after deletions."""
+    # Whoever is known from a description only is titled "person …" as well, so both count together.
+    series = "voice" if kind is EntityKind.VOICE else "person"
+    sql = (
+        "insert into entity_number(user, series, last) values(?, ?, 1)"
+        " on conflict(user, series) do update set last = last + 1 returning last"
+    )
+    return int(fetch(memory, sql, (user, series))[0][0])
+
+
+def _refused(files: Files, draft: CommitDraft, problem: str) -> StoreError:
+    return StoreError(files.path, f"A segment of “{draft.camera}” was not written: {problem}.")
+
+
+def _camera(memory: apsw.Connection, user: str, name: str) -> int:
+    name = storable(name)
+    found = fetch(memory, "select id from camera where user = ? and name = ?", (user, name))
+    return int(found[0][0]) if found else insert(memory, "camera", {"user": user, "name": name, "created": utc_now()})
+
+
+def _source(files: Files, camera: int, progress: SourceProgress, with_trace: bool) -> int:
+    """Note how far a source is remembered; refuse to go back."""
+    source = progress.source
+    sql = "select id, position from source where camera = ? and fingerprint = ? and start = ?"
+    found = fetch(files.memory, sql, (camera, source.fingerprint, source.start))
+    values = {
+        "uri": storable(source.uri),
+        "duration": source.duration,
+        "position": progress.position,
+        "next_segment": progress.next_segment,
+        "finished": progress.finished,
+        "updated": utc_now(),
+    }
+    if not found:
+        fixed = {"camera": camera, "kind": source.kind, "fingerprint": source.fingerprint, "start": source.start}
+        return insert(files.memory, "source", {**fixed, **values})
+    number, position = found[0]
+    if progress.position < position or (progress.position == position and with_trace):
+        raise StoreError(
+            files.path,
+            f"“{source.uri}” is remembered up to {position:.1f} s already, so its segment up to"
+            f" {progress.position:.1f} s was not written again; start the command again to go on from there.",
+        )
+    files.memory.execute(
+        "update source set uri = :uri, duration = :duration, position = :position, next_segment = :next_segment,"
+        " finished = :finished, updated = :updated where id = :id",
+        {**values, "id": number},
+    )
+    return int(number)
 
 
 class _Commit:
-    """One commit under way."""
+    """One commit of a trace under way, inside the transaction."""
 
-    def __init__(self, files: Files, draft: CommitDraft, pictures: Pictures) -> None:
+    def __init__(
+        self,
+        files: Files,
+        draft: CommitDraft,
+        trace: TraceDraft,
+        camera: int,
+        source: int | None,
+        pictures: Pictures,
+    ) -> None:
         self.files = files
         self.memory = files.memory
         self.draft = draft
+        self.camera = camera
         self.pictures = pictures
-        self.entities: dict[EntityKey, int] = {}
-        self.anchors: dict[str, int] = {}  # anchor -> observation
-        self.by_entity: dict[int, int] = {}  # entity -> its first observation
-        self.utterances: list[int] = []
+        self.start, self.end = trace.start, trace.end
+        self.entities = self._entities()
+        self.created = {self.entities[new.key] for new in draft.entities}
+        self.trace = self._trace(trace, source)
+        self.anchors: dict[str, int] = {}  # anchor -> its observation
+        self.seen: dict[int, int] = {}  # entity -> its first observation
         self.crops: list[tuple[int, Jpeg]] = []
 
     def run(self) -> Committed:
         draft = self.draft
-        camera = self._camera()
-        source = self._source(camera)
-        if draft.trace is None:
-            return Committed(None, {}, (), (), ())
-        self._entities()
-        trace = self._insert(
-            "insert into trace(camera, source, start, end, text, mode, reason, counts, detail, ingested, embedder)"
-            " values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (camera, source, draft.trace.start, draft.trace.end, self._text(draft.trace.text), draft.trace.mode, draft.trace.reason,
-             _json(asdict(draft.trace.counts)), _json(draft.trace.detail), utc_now(), draft.embedder if draft.vector is not None else ""),
-        )  # fmt: skip
-        if source is not None:
-            self._derived("trace", trace, "source", source)
-        self.memory.executemany(
-            "insert into line(trace, at, text) values(?, ?, ?)",
-            [(trace, line.at, self._text(line.text)) for line in draft.trace.lines],
-        )
-        observations = self._observations(trace)
-        self._utterances(trace)
-        self._decisions(trace)
-        self._gallery(trace)
-        self._pending(trace, camera)
-        self._seen(trace)
-        self._names()
-        key_frames = self._key_frames(trace)
-        try:
-            index.add_trace(self.memory, trace, draft.vector, draft.line_vectors, draft.embedder)
-        except ValueError as error:
-            raise StoreError(self.files.path, f"A segment of “{draft.camera}” was not written: {error}.") from error
+        observations = self._observations()
+        utterances = self._utterances()
+        self._decisions()
+        self._gallery()
+        self._pending()
+        self._names(utterances)
+        self._times()
+        key_frames = self._key_frames()
+        index.add_trace(self.memory, self.trace, draft.vector, draft.line_vectors, draft.embedder)
         frames.put(self.files.frames, list(zip(key_frames, self.pictures.frames, strict=True)), self.crops)
-        return Committed(trace, dict(self.entities), observations, tuple(self.utterances), key_frames)
+        return Committed(self.trace, self.entities, observations, utterances, key_frames)
 
-    # -- where it comes from ------------------------------------------------------------------------------------------
-
-    def _camera(self) -> int:
-        found = self.memory.execute(
-            "select id from camera where user = ? and name = ?", (self.draft.user, self.draft.camera)
-        ).fetchall()
-        if found:
-            return int(found[0][0])
-        return self._insert(
-            "insert into camera(user, name, created) values(?, ?, ?)", (self.draft.user, self.draft.camera, utc_now())
-        )
-
-    def _source(self, camera: int) -> int | None:
-        progress = self.draft.progress
-        if progress is None:
-            return None
-        source = progress.source
-        found = self.memory.execute(
-            "select id, position from source where camera = ? and fingerprint = ? and start = ?",
-            (camera, source.fingerprint, source.start),
-        ).fetchall()
-        if not found:
-            return self._insert(
-                "insert into source(camera, uri, kind, fingerprint, start, duration, position, next_segment, finished, updated)"
-                " values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (camera, source.uri, source.kind, source.fingerprint, source.start, source.duration, progress.position,
-                 progress.next_segment, progress.finished, utc_now()),
-            )  # fmt: skip
-        number, position = found[0]
-        if progress.position < position or (progress.position == position and self.draft.trace is not None):
-            raise StoreError(
-                self.files.path,
-                f"“{source.uri}” is remembered up to {position:.1f} s already, so its segment up to {progress.position:.1f} s was not written"
-                " again; start the command again to go on from there.",
-            )
-        self.memory.execute(
-            "update source set uri = ?, duration = ?, position = ?, next_segment = ?, finished = ?, updated = ? where id = ?",
-            (
-                source.uri,
-                source.duration,
-                progress.position,
-                progress.next_segment,
-                progress.finished,
-                utc_now(),
-                number,
-            ),
-        )
-        return int(number)
-
-    # -- people -------------------------------------------------------------------------------------------------------
-
-    def _entities(self) -> None:
-        draft = self.draft
-        assert draft.trace is not None  # noqa: S101 -- for the type checker: `run` has looked
-        for new in draft.entities:
-            number = next_number(self.memory, draft.user, new.kind)
-            entity = self._insert(
-                "insert into entity(user, kind, number, name, name_source, first_seen, last_seen) values(?, ?, ?, null, 'none', ?, ?)",
-                (draft.user, new.kind, number, draft.trace.start, draft.trace.end),
-            )
-            self.entities[new.key] = entity
+    def _entities(self) -> dict[EntityKey, int]:
+        user = self.draft.user
+        used = sorted(key for key in entity_keys(self.draft) if key > 0)
+        sql = "select id from entity where user = ? and id in (select value from json_each(?))"
+        known = {entity for (entity,) in fetch(self.memory, sql, (user, to_json(used)))}
+        if len(known) < len(used):
+            missing = next(key for key in used if key not in known)
+            raise _refused(self.files, self.draft, f"the memory knows no entity {missing}")
+        numbers: dict[EntityKey, int] = {key: key for key in used}
+        for new in self.draft.entities:
+            values = {
+                "user": user,
+                "kind": new.kind,
+                "number": next_number(self.memory, user, new.kind),
+                "first_seen": self.start,
+                "last_seen": self.end,
+            }
+            numbers[new.key] = insert(self.memory, "entity", values)
             if new.name is not None:
-                names.change(self.memory, entity, new.name, new.name_source, at=draft.trace.end, claim=None)
-        used = {key for key in _keys(draft) if key > 0}
-        known = self.memory.execute(
-            "select id from entity where user = ? and id in (select value from json_each(?))",
-            (draft.user, _json(sorted(used))),
-        ).fetchall()
-        if missing := used - {entity for (entity,) in known}:
-            raise StoreError(
-                self.files.path, f"The memory knows no entity {min(missing)}; nothing of this segment was written."
-            )
-        self.entities.update({key: key for key in used})
+                name = storable(new.name)
+                names.change(self.memory, numbers[new.key], name, new.name_source, at=self.end, claim=None)
+        return numbers
 
-    def _seen(self, trace: int) -> None:
-        """Widen when each entity was seen first and last."""
-        for entity in set(self.entities.values()):
-            found = self.memory.execute(
-                "select min(start), max(end) from (select start, end from observation where trace = ?1 and entity = ?2"
-                " union all select start, end from utterance where trace = ?1 and speaker = ?2)",
-                (trace, entity),
-            ).fetchall()
-            start, end = found[0]
-            if start is None:
-                continue
-            if entity in self._created():
-                self.memory.execute(
-                    "update entity set first_seen = ?, last_seen = ? where id = ?", (start, end, entity)
-                )
-            else:
-                self.memory.execute(
-                    "update entity set first_seen = min(first_seen, ?), last_seen = max(last_seen, ?) where id = ?",
-                    (start, end, entity),
-                )
+    def _trace(self, trace: TraceDraft, source: int | None) -> int:
+        values = {
+            "camera": self.camera,
+            "source": source,
+            "start": trace.start,
+            "end": trace.end,
+            "text": self._text(trace.text),
+            "mode": trace.mode,
+            "reason": trace.reason,
+            "counts": to_json(asdict(trace.counts)),
+            "detail": to_json(trace.detail),
+            "ingested": utc_now(),
+            "embedder": self.draft.embedder if self.draft.vector is not None else "",
+        }
+        number = insert(self.memory, "trace", values)
+        if source is not None:
+            self._derived("trace", number, "source", source)
+        lines = [(number, line.at, self._text(line.text)) for line in trace.lines]
+        self.memory.executemany("insert into line(trace, at, text) values(?, ?, ?)", lines)
+        return number
 
-    def _created(self) -> set[int]:
-        return {self.entities[new.key] for new in self.draft.entities}
-
-    def _names(self) -> None:
-        for claim in self.draft.names:
-            entity = self.entities[claim.entity]
-            utterance = self.utterances[claim.utterance]
-            at = self.draft.utterances[claim.utterance].start
-            number = self._insert(
-                "insert into name_claim(entity, name, source, utterance, at, accepted) values(?, ?, ?, ?, ?, ?)",
-                (entity, claim.name, claim.source, utterance, at, claim.accepted),
-            )
-            self._derived("name_claim", number, "utterance", utterance)
-            if claim.accepted:
-                names.change(self.memory, entity, claim.name, claim.source, at=at, claim=number)
-
-    # -- what was seen and heard --------------------------------------------------------------------------------------
-
-    def _observations(self, trace: int) -> tuple[int, ...]:
+    def _observations(self) -> tuple[int, ...]:
         numbers = []
-        created = self._created()
         for seen in self.draft.observations:
             entity = self._entity(seen.entity)
-            number = self._insert(
-                "insert into observation(trace, anchor, label, entity, start, end, text, score, boxes, detail) values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    trace,
-                    seen.anchor,
-                    seen.label,
-                    entity,
-                    seen.start,
-                    seen.end,
-                    self._text(seen.text),
-                    seen.score,
-                    _boxes(seen.boxes),
-                    _json(seen.detail),
-                ),
-            )
+            values = {
+                "trace": self.trace,
+                "anchor": seen.anchor,
+                "label": seen.label,
+                "entity": entity,
+                "start": seen.start,
+                "end": seen.end,
+                "text": self._text(seen.text),
+                "score": seen.score,
+                "boxes": boxes_to_json(seen.boxes),
+                "detail": to_json(seen.detail),
+            }
+            number = insert(self.memory, "observation", values)
             numbers.append(number)
             self.anchors.setdefault(seen.anchor, number)
-            self._derived("observation", number, "trace", trace)
+            self._derived("observation", number, "trace", self.trace)
             if entity is not None:
-                self.by_entity.setdefault(entity, number)
-                if entity in created:
+                self.seen.setdefault(entity, number)
+                if entity in self.created:
                     self._derived("entity", entity, "observation", number)
+        for entity in self.created - set(self.seen):
+            self._derived("entity", entity, "trace", self.trace)  # only heard, or only spoken of
         return tuple(numbers)
 
-    def _utterances(self, trace: int) -> None:
+    def _utterances(self) -> tuple[int, ...]:
+        numbers = []
         for heard in self.draft.utterances:
-            speaker = self._entity(heard.speaker)
-            number = self._insert(
-                "insert into utterance(trace, start, end, text, speaker, voice, speaker_name, confidence) values(?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    trace,
-                    heard.start,
-                    heard.end,
-                    self._text(heard.text),
-                    speaker,
-                    heard.voice,
-                    heard.speaker_name,
-                    heard.confidence,
-                ),
-            )
-            self.utterances.append(number)
-            self._derived("utterance", number, "trace", trace)
-        for entity in self._created() - set(self.by_entity):
-            self._derived("entity", entity, "trace", trace)  # only heard, or only spoken of
+            values = {
+                "trace": self.trace,
+                "start": heard.start,
+                "end": heard.end,
+                "text": self._text(heard.text),
+                "speaker": self._entity(heard.speaker),
+                "voice": heard.voice,
+                "speaker_name": heard.speaker_name,
+                "confidence": heard.confidence,
+            }
+            numbers.append(insert(self.memory, "utterance", values))
+            self._derived("utterance", numbers[-1], "trace", self.trace)
+        return tuple(numbers)
 
-    def _decisions(self, trace: int) -> None:
+    def _decisions(self) -> None:
         for decision in self.draft.decisions:
-            number = self._insert(
-                "insert into decision(trace, anchor, outcome, entity, reason, evidence) values(?, ?, ?, ?, ?, ?)",
-                (
-                    trace,
-                    decision.anchor,
-                    decision.outcome,
-                    self._entity(decision.entity),
-                    decision.reason,
-                    _json(decision.evidence),
-                ),
-            )
-            self._derived("decision", number, "trace", trace)
+            values = {
+                "trace": self.trace,
+                "anchor": decision.anchor,
+                "outcome": decision.outcome,
+                "entity": self._entity(decision.entity),
+                "reason": self._text(decision.reason),
+                "evidence": to_json(decision.evidence),
+            }
+            self._derived("decision", insert(self.memory, "decision", values), "trace", self.trace)
 
-    def _gallery(self, trace: int) -> None:
+    def _gallery(self) -> None:
+        sql = (
+            "insert into gallery(entity, modality, slot, embedder, embedding, quality, count, observation)"
+            " values(?, ?, ?, ?, ?, ?, ?, ?) on conflict(entity, modality, embedder, slot) do update"
+            " set embedding = excluded.embedding, quality = excluded.quality, count = excluded.count,"
+            " observation = excluded.observation returning id"
+        )
         for slot, picture in zip(self.draft.gallery, self.pictures.crops, strict=True):
             entity = self.entities[slot.entity]
-            observation = self.anchors.get(slot.anchor, self.by_entity.get(entity))
-            ((number,),) = self.memory.execute(
-                "insert into gallery(entity, modality, slot, embedder, embedding, quality, count, observation) values(?, ?, ?, ?, ?, ?, ?, ?)"
-                " on conflict(entity, modality, embedder, slot) do update set embedding = excluded.embedding, quality = excluded.quality,"
-                " count = excluded.count, observation = excluded.observation returning id",
-                (
-                    entity,
-                    slot.modality,
-                    slot.slot,
-                    slot.embedder,
-                    self._vector(slot.embedding, slot.embedder),
-                    slot.quality,
-                    slot.count,
-                    observation,
-                ),
-            ).fetchall()
+            observation = self.anchors.get(slot.anchor, self.seen.get(entity))
+            vector = self._vector(slot.embedding, slot.embedder)
+            key = (entity, slot.modality, slot.slot, slot.embedder)
+            number = int(fetch(self.memory, sql, (*key, vector, slot.quality, slot.count, observation))[0][0])
             if slot.count <= 1:  # begun anew: nothing of the sightings before is left in it
                 self.memory.execute("delete from provenance where item_kind = 'gallery' and item = ?", (number,))
-            self._derived(
-                "gallery", number, *(("observation", observation) if observation is not None else ("trace", trace))
-            )
+            self._derived("gallery", number, *self._origin(observation))
             if picture is not None:
                 self._crop(number, observation, slot, picture)
 
     def _crop(self, gallery: int, observation: int | None, slot: GalleryWrite, picture: Jpeg) -> None:
-        assert self.draft.trace is not None  # noqa: S101 -- for the type checker: `run` has looked
-        at = next(
-            (seen.start for seen in self.draft.observations if seen.anchor == slot.anchor), self.draft.trace.start
-        )
-        self.memory.execute("delete from crop where gallery = ?", (gallery,))  # its picture is noted as discarded
-        number = self._insert(
-            "insert into crop(gallery, observation, at, width, height) values(?, ?, ?, ?, ?)",
-            (gallery, observation, at, picture.width, picture.height),
-        )
+        starts = (seen.start for seen in self.draft.observations if seen.anchor == slot.anchor)
+        self._forget_derivation("crop", "select id from crop where gallery = ?", gallery)
+        self.memory.execute("delete from crop where gallery = ?", (gallery,))  # a trigger discards its picture
+        values = {
+            "gallery": gallery,
+            "observation": observation,
+            "at": next(starts, self.start),
+            "width": picture.width,
+            "height": picture.height,
+        }
+        number = insert(self.memory, "crop", values)
         self._derived("crop", number, "gallery", gallery)
         self.crops.append((number, picture))
 
-    def _pending(self, trace: int, camera: int) -> None:
-        assert self.draft.trace is not None  # noqa: S101 -- for the type checker: `run` has looked
-        for number in self.draft.pending_used:
-            self.memory.execute("delete from pending where id = ?", (number,))
-        self.memory.execute("delete from pending where camera = ? and expires <= ?", (camera, self.draft.trace.start))
+    def _pending(self) -> None:
+        used, expired = "select value from json_each(?)", "select id from pending where camera = ? and expires <= ?"
+        for which, values in ((used, (to_json(self.draft.pending_used),)), (expired, (self.camera, self.start))):
+            self._forget_derivation("pending", which, *values)
+            self.memory.execute(f"delete from pending where id in ({which})", values)  # noqa: S608 -- constants
         for kept in self.draft.pending:
             observation = self.anchors.get(kept.anchor)
-            number = self._insert(
-                "insert into pending(trace, observation, camera, modality, embedder, embedding, quality, at, expires) values(?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (trace, observation, camera, kept.modality, kept.embedder, self._vector(kept.embedding, kept.embedder), kept.quality,
-                 self.draft.trace.start, kept.expires),
-            )  # fmt: skip
-            self._derived(
-                "pending", number, *(("observation", observation) if observation is not None else ("trace", trace))
-            )
+            values_kept = {
+                "trace": self.trace,
+                "observation": observation,
+                "camera": self.camera,
+                "modality": kept.modality,
+                "embedder": kept.embedder,
+                "embedding": self._vector(kept.embedding, kept.embedder),
+                "quality": kept.quality,
+                "at": self.start,
+                "expires": kept.expires,
+            }
+            self._derived("pending", insert(self.memory, "pending", values_kept), *self._origin(observation))
 
-    def _key_frames(self, trace: int) -> tuple[int, ...]:
+    def _names(self, utterances: tuple[int, ...]) -> None:
+        for claim in self.draft.names:
+            entity, name = self.entities[claim.entity], storable(claim.name)
+            at = self.draft.utterances[claim.utterance].start
+            values = {
+                "entity": entity,
+                "name": name,
+                "source": claim.source,
+                "utterance": utterances[claim.utterance],
+                "at": at,
+                "accepted": claim.accepted,
+            }
+            number = insert(self.memory, "name_claim", values)
+            self._derived("name_claim", number, "utterance", utterances[claim.utterance])
+            if claim.accepted:
+                names.change(self.memory, entity, name, claim.source, at=at, claim=number)
+
+    def _times(self) -> None:
+        """Widen when each entity was seen or heard first and last."""
+        spans: dict[int, tuple[float, float]] = {}
+        found = [(seen.entity, seen.start, seen.end) for seen in self.draft.observations]
+        found += [(heard.speaker, heard.start, heard.end) for heard in self.draft.utterances]
+        for key, start, end in found:
+            if key is not None:
+                first, last = spans.get(self.entities[key], (start, end))
+                spans[self.entities[key]] = (min(first, start), max(last, end))
+        for entity, (first, last) in spans.items():
+            if entity in self.created:
+                sql = "update entity set first_seen = ?, last_seen = ? where id = ?"
+            else:
+                sql = "update entity set first_seen = min(first_seen, ?), last_seen = max(last_seen, ?) where id = ?"
+            self.memory.execute(sql, (first, last, entity))
+
+    def _key_frames(self) -> tuple[int, ...]:
         numbers = []
         for frame, jpeg in zip(self.draft.key_frames, self.pictures.frames, strict=True):
-            number = self._insert(
-                "insert into key_frame(trace, at, anchors, width, height) values(?, ?, ?, ?, ?)",
-                (trace, frame.at, _json(list(frame.anchors)), jpeg.width, jpeg.height),
-            )
-            numbers.append(number)
-            self._derived("key_frame", number, "trace", trace)
+            values = {
+                "trace": self.trace,
+                "at": frame.at,
+                "anchors": to_json(list(frame.anchors)),
+                "width": jpeg.width,
+                "height": jpeg.height,
+            }
+            numbers.append(insert(self.memory, "key_frame", values))
+            self._derived("key_frame", numbers[-1], "trace", self.trace)
         return tuple(numbers)
 
     # -- small things -------------------------------------------------------------------------------------------------
 
-    def _insert(self, sql: str, values: tuple[Any, ...]) -> int:
-        self.memory.execute(sql, values)
-        return self.memory.last_insert_rowid()
-
     def _derived(self, kind: str, item: int, source_kind: str, source: int) -> None:
         self.memory.execute("insert or ignore into provenance values(?, ?, ?, ?)", (kind, item, source_kind, source))
+
+    def _forget_derivation(self, kind: str, which: str, *values: object) -> None:
+        sql = f"delete from provenance where item_kind = ? and item in ({which})"  # noqa: S608 -- constants
+        self.memory.execute(sql, (kind, *values))
+
+    def _origin(self, observation: int | None) -> tuple[str, int]:
+        return ("trace", self.trace) if observation is None else ("observation", observation)
 
     def _entity(self, key: EntityKey | None) -> int | None:
         return None if key is None else self.entities[key]
@@ -357,101 +376,14 @@ class _Commit:
             entity = self.entities.get(-int(match.group(1)))
             return match.group(0) if entity is None else mention(entity)
 
-        return _clean(_NEW_MENTION.sub(number, text))
+        return storable(_NEW_MENTION.sub(number, text))
 
     def _vector(self, vector: Vector, embedder: str) -> bytes:
-        """A vector as bytes; those of one embedder all have its length."""
-        dimension = len(vector)
-        known = self.memory.execute("select dimension from embedder where name = ?", (embedder,)).fetchall()
+        """A vector as bytes; those of one embedder all have the same length."""
+        known = fetch(self.memory, "select dimension from embedder where name = ?", (embedder,))
         if not known:
-            self.memory.execute("insert into embedder values(?, ?)", (embedder, dimension))
-        elif known[0][0] != dimension:
-            raise StoreError(
-                self.files.path,
-                f"A vector of {dimension} numbers came from “{embedder}”, whose vectors have {known[0][0]}; nothing of this segment was written.",
-            )
-        return np.ascontiguousarray(vector, dtype="<f4").tobytes()
-
-
-def next_number(memory: apsw.Connection, user: str, kind: EntityKind) -> int:
-    """The next number of a person or a voice; never given out twice, even after deletions."""
-    # Whoever is known from a description only is titled "person …" as well, so both count together.
-    series = "voice" if kind is EntityKind.VOICE else "person"
-    ((number,),) = memory.execute(
-        "insert into entity_number(user, series, last) values(?, ?, 1) on conflict(user, series) do update set last = last + 1 returning last",
-        (user, series),
-    ).fetchall()
-    return int(number)
-
-
-def _keys(draft: CommitDraft) -> set[EntityKey]:
-    """All entity keys of a draft, outside of texts."""
-    found: set[EntityKey | None] = {seen.entity for seen in draft.observations}
-    found |= {heard.speaker for heard in draft.utterances} | {decision.entity for decision in draft.decisions}
-    found |= {slot.entity for slot in draft.gallery} | {claim.entity for claim in draft.names}
-    return {key for key in found if key is not None}
-
-
-def _check(draft: CommitDraft, files: Files) -> None:
-    """Refuse a draft that contradicts itself, before anything is written.
-
-    Raises:
-        StoreError: it does.
-    """
-    problem = _contradiction(draft)
-    if problem:
-        raise StoreError(files.path, f"A segment of “{draft.camera}” was not written: {problem}.")
-
-
-def _contradiction(draft: CommitDraft) -> str:
-    if draft.trace is None:
-        if any(
-            (
-                draft.entities,
-                draft.observations,
-                draft.utterances,
-                draft.decisions,
-                draft.gallery,
-                draft.pending,
-                draft.names,
-                draft.key_frames,
-            )
-        ):
-            return "it says that nothing happened, and what happened"
-        return "" if draft.progress is not None else "there is nothing in it"
-    if not np.isfinite([draft.trace.start, draft.trace.end]).all() or draft.trace.end < draft.trace.start:
-        return "it ends before it starts"
-    new = [entity.key for entity in draft.entities]
-    if any(key >= 0 for key in new) or len(set(new)) != len(new):
-        return "the keys of its new entities are not negative and different"
-    if missing := {key for key in _keys(draft) if key <= 0} - set(new):
-        return f"it refers to a new entity {max(missing)} that it does not create"
-    if any(not 0 <= claim.utterance < len(draft.utterances) for claim in draft.names):
-        return "a name was heard in an utterance that is not there"
-    vectors = (
-        [slot.embedding for slot in draft.gallery]
-        + [kept.embedding for kept in draft.pending]
-        + list(draft.line_vectors)
-    )
-    if draft.vector is not None:
-        vectors.append(draft.vector)
-    elif draft.line_vectors:
-        return "its lines have vectors and itself has none"
-    for vector in vectors:
-        if vector.ndim != 1 or not np.isfinite(vector).all() or not np.any(vector):
-            return "one of its vectors is zero or not finite"
-    return ""
-
-
-def _json(value: object) -> str:
-    return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS).decode()
-
-
-def _boxes(boxes: tuple[tuple[float, tuple[float, float, float, float]], ...]) -> str:
-    # To the millisecond and a ten-thousandth of the picture: a third of the size.
-    return _json([[round(at, 3), [round(edge, 4) for edge in box]] for at, box in boxes])
-
-
-def _clean(text: str) -> str:
-    # Half of a surrogate pair cannot be stored as UTF-8.
-    return text.encode("utf-8", "replace").decode() if not text.isascii() else text
+            insert(self.memory, "embedder", {"name": embedder, "dimension": len(vector)})
+        elif known[0][0] != len(vector):
+            problem = f"a vector of {len(vector)} numbers came from “{embedder}”, whose vectors have {known[0][0]}"
+            raise _refused(self.files, self.draft, problem)
+        return vector_to_blob(vector)

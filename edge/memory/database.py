@@ -8,15 +8,16 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import apsw
 import sqlite_vec
 
 from edge.errors import DiskFullError, MemoryKeyError, StoreError
+from edge.memory.drafts import storable
 from edge.memory.keys import MasterKey
 
 CIPHER: Final = "chacha20"  # ChaCha20-Poly1305: authenticated, and fast on processors without AES instructions
@@ -62,8 +63,8 @@ def _open(path: Path, key: MasterKey, *, readonly: bool) -> apsw.Connection:
     try:
         _unlock(connection, key)
     except apsw.CantOpenError:
-        # A write-ahead log needs a file of shared memory beside it. In a folder that cannot be written there is none, and
-        # nobody else can write either: the file alone is the whole memory, unless a log was left behind.
+        # A write-ahead log needs a file of shared memory beside it. In a folder that cannot be written there is none,
+        # and nobody else can write either: the file alone is the whole memory, unless a log was left behind.
         connection.close()
         log = path.with_name(path.name + "-wal")
         if os.access(path.parent, os.W_OK) or (log.exists() and log.stat().st_size > 0):
@@ -84,6 +85,28 @@ def _unlock(connection: apsw.Connection, key: MasterKey) -> None:
     connection.set_busy_timeout(BUSY_MS)
     connection.pragma("cache_size", -8192)  # KiB
     connection.execute("select count(*) from sqlite_schema").fetchall()
+
+
+def sql(*parts: str) -> str:
+    """A statement from constant parts; values are bound, never put in."""
+    return " ".join(parts)
+
+
+def fetch(connection: apsw.Connection, statement: str, values: Any = ()) -> list[tuple[Any, ...]]:
+    """All rows of a statement."""
+    return connection.execute(statement, values).fetchall()
+
+
+def insert(connection: apsw.Connection, table: str, values: Mapping[str, Any]) -> int:
+    """Insert a row; `table` and the columns are constants of this package.
+
+    Returns:
+        Its id.
+    """
+    columns, places = ", ".join(values), ", ".join(f":{column}" for column in values)
+    clean = {column: storable(value) if isinstance(value, str) else value for column, value in values.items()}
+    connection.execute(f"insert into {table}({columns}) values({places})", clean)
+    return connection.last_insert_rowid()
 
 
 @contextmanager
@@ -109,8 +132,7 @@ def snapshot(connection: apsw.Connection) -> Iterator[None]:
     try:
         yield
     finally:
-        if connection.in_transaction:
-            connection.execute("rollback")
+        connection.execute("rollback")
 
 
 @contextmanager
@@ -142,8 +164,11 @@ def translated(path: Path, key: MasterKey | None = None) -> Iterator[None]:
     except (apsw.ReadOnlyError, apsw.PermissionsError) as error:
         raise read_only(path) from error
     except apsw.BusyError as error:
-        message = f"Another program has been writing to “{path}” for more than {BUSY_MS // 1000} s; try again when it has finished."
-        raise StoreError(path, message) from error
+        seconds = BUSY_MS // 1000
+        raise StoreError(
+            path,
+            f"Another program has been writing to “{path}” for more than {seconds} s; try again when it has finished.",
+        ) from error
     except apsw.CantOpenError as error:
         raise StoreError(path, f"“{path}” cannot be opened: {_reason(path)}.") from error
     except apsw.IOError as error:
@@ -173,7 +198,8 @@ def read_only(path: Path) -> StoreError:
     """The error for a place that cannot be written."""
     return StoreError(
         path,
-        f"“{path}” cannot be written; make it and its folder writable for you, or point REFLECTWORLD_HOME at a folder that is.",
+        f"“{path}” cannot be written; make it and its folder writable for you, or point REFLECTWORLD_HOME at a folder"
+        " that is.",
     )
 
 

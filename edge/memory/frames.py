@@ -1,22 +1,23 @@
 """Pictures: how they are encoded, and how frames.db is kept in step with memory.db.
 
-A picture is written before the row that refers to it is committed, and removed after the row is gone, so that a row without
-its picture never exists and a picture without its row is either overwritten by the next commit (ids are given out by
-memory.db, and those of a transaction that was not committed are given out again) or removed when the memory is next opened.
+A picture is written before the row that refers to it is committed, and removed after the row is gone, so that a row
+without its picture never exists, and a picture without its row is either overwritten by the next commit (ids are given
+out by memory.db, and those of a transaction that was not committed are given out again) or removed when the memory is
+next opened.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import apsw
 import cv2
 import numpy as np
 
 from edge.errors import StoreError
-from edge.memory.database import transaction
+from edge.memory.database import fetch, transaction
 from edge.types.media import Image
 from edge.types.records import CommitDraft
 
@@ -55,17 +56,19 @@ def encode(image: Image, *, max_px: int, quality: int) -> Jpeg:
     if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3 or 0 in image.shape:
         raise StoreError(
             "frames.db",
-            f"A picture of shape {image.shape} and type {image.dtype} cannot be kept; nothing of its segment was written.",
+            f"A picture of shape {image.shape} and type {image.dtype} cannot be kept; its segment was not written.",
         )
     height, width = image.shape[:2]
     scale = max_px / max(height, width)
     if scale < 1:
         width, height = max(1, round(width * scale)), max(1, round(height * scale))
-        image = cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA)
-    done, data = cv2.imencode(".jpg", np.ascontiguousarray(image), [cv2.IMWRITE_JPEG_QUALITY, quality])
+        pixels: Any = cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA)
+    else:
+        pixels = np.ascontiguousarray(image)
+    done, data = cv2.imencode(".jpg", pixels, [cv2.IMWRITE_JPEG_QUALITY, quality])
     if not done:
         raise StoreError(
-            "frames.db", f"A picture of {width}×{height} px could not be encoded; nothing of its segment was written."
+            "frames.db", f"A picture of {width}×{height} px could not be encoded; its segment was not written."
         )
     return Jpeg(data.tobytes(), width, height)
 
@@ -102,9 +105,7 @@ def remove_orphans(memory: apsw.Connection, frames: apsw.Connection) -> int:
     """
     removed = 0
     with transaction(memory):  # nobody else can be between a picture and its row
-        given = dict(
-            memory.execute("select name, seq from sqlite_sequence where name in ('key_frame', 'crop')").fetchall()
-        )
+        given = dict(fetch(memory, "select name, seq from sqlite_sequence where name in ('key_frame', 'crop')"))
         with transaction(frames):
             for table, sequence in (("frame", "key_frame"), ("crop", "crop")):
                 frames.execute(f"delete from {table} where id > ?", (given.get(sequence, 0),))  # noqa: S608 -- constants
@@ -118,7 +119,7 @@ def remove_discarded(memory: apsw.Connection, frames: apsw.Connection) -> bool:
     Returns:
         Whether there were any.
     """
-    gone = memory.execute("select kind, picture from discarded limit ?", (DISCARD_BATCH,)).fetchall()
+    gone = fetch(memory, "select kind, picture from discarded limit ?", (DISCARD_BATCH,))
     if not gone:
         return False
     with transaction(frames):

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import apsw
 
-CHECKS = (
-    (
-        "select count(*) from trace t where not exists (select 1 from words w where w.rowid = t.id)",
-        "traces cannot be found by their words",
-    ),
-    (
-        "select count(*) from document d left join trace t on t.id = d.trace where t.id is null",
-        "search entries belong to no trace",
-    ),
-    (
-        "select count(*) from observation o left join provenance p on p.item_kind = 'observation' and p.item = o.id where p.item is null",
-        "observations do not say where they come from",
-    ),
-    (
-        "select count(*) from gallery g left join provenance p on p.item_kind = 'gallery' and p.item = g.id where p.item is null",
-        "gallery slots do not say where they come from",
-    ),
+from edge.memory.database import fetch
+
+_UNDERIVED = (
+    "select count(*) from {0} x"
+    " where not exists (select 1 from provenance p where p.item_kind = '{0}' and p.item = x.id)"
+)
+_DERIVED = ("observation", "utterance", "decision", "gallery", "pending", "key_frame", "crop", "name_claim", "entity")
+_CHECKS = (
+    ("select count(*) from trace where id not in (select rowid from words)", "traces cannot be found by their words"),
+    ("select count(*) from words where rowid not in (select id from trace)", "search entries belong to no trace"),
+    *((_UNDERIVED.format(table), f"rows ({table}) do not say where they come from") for table in _DERIVED),
 )
 
 
@@ -33,12 +27,12 @@ def problems(memory: apsw.Connection, frames: apsw.Connection) -> list[str]:
     """
     found = []
     for name, connection in (("memory.db", memory), ("frames.db", frames)):
-        found += [f"{name}: {text}" for (text,) in connection.execute("pragma quick_check").fetchall() if text != "ok"]
-    broken = len(memory.execute("pragma foreign_key_check").fetchall())
+        found += [f"{name}: {text}" for (text,) in fetch(connection, "pragma quick_check") if text != "ok"]
+    broken = len(fetch(memory, "pragma foreign_key_check"))
     if broken:
         found.append(f"memory.db: {broken} rows refer to rows that are not there.")
-    for sql, words in CHECKS:
-        ((count,),) = memory.execute(sql).fetchall()
+    for sql, words in _CHECKS:
+        ((count,),) = fetch(memory, sql)
         if count:
             found.append(f"memory.db: {count} {words}.")
     for table, owner in (("frame", "key_frame"), ("crop", "crop")):

@@ -2,20 +2,20 @@
 
 The first of these that is there is used:
 
-1. **Passphrase** (REFLECTWORLD_PASSPHRASE, or given by the caller), stretched by scrypt (RFC 7914) with a random salt. Protects
-   against whoever has the device, its card or a copy of the folder, as far as the passphrase cannot be guessed. Does not
-   protect while it stands in the environment of a running process that the attacker can read.
+1. **Passphrase** (REFLECTWORLD_PASSPHRASE, or given by the caller), stretched by scrypt (RFC 7914) with a random salt.
+   Protects against whoever has the device, its card or a copy of the folder, as far as the passphrase cannot be
+   guessed. Does not protect while it stands in the environment of a running process that the attacker can read.
 2. **systemd credential** (`$CREDENTIALS_DIRECTORY/reflectworld-key`). With `LoadCredentialEncrypted=` bound to a TPM it
    protects a stolen card or a copy of the folder, not a stolen device that starts by itself. With `LoadCredential=` it
    protects as much as the place that the credential is loaded from.
-3. **Key file** (MemorySettings.key_file, else `key` in the home folder; 32 random bytes in hex, mode 0600, made on first use).
-   Beside the data it protects a copy of the database files alone (a backup, a discarded file), and lets a memory be destroyed
-   by destroying 64 characters. It does not help against a stolen card, nor against anybody who can read the folder. On
-   another device (a stick that is taken out) it protects what stays behind.
+3. **Key file** (MemorySettings.key_file, else `key` in the home folder; 32 random bytes in hex, mode 0600, made on
+   first use). Beside the data it protects a copy of the database files alone (a backup, a discarded file), and lets a
+   memory be destroyed by destroying 64 characters. It does not help against a stolen card, nor against anybody who can
+   read the folder. On another device (a stick that is taken out) it protects what stays behind.
 
-None protects against the owner's account or root on the running device. The home folder keeps `key.json`: which source the
-memory was made with, the salt, and a check value, so that a wrong key is told from a damaged file. The check value is a hash
-of the derived key and gives an attacker no more than the encrypted file does.
+None protects against the owner's account or root on the running device. The home folder keeps `key.json`: which source
+the memory was made with, the salt, and a check value, so that a wrong key is told from a damaged file. The check value
+is a hash of the derived key and gives an attacker no more than the encrypted file does.
 """
 
 from __future__ import annotations
@@ -37,8 +37,7 @@ from edge.settings import MemorySettings
 PASSPHRASE_VARIABLE = "REFLECTWORLD_PASSPHRASE"  # noqa: S105 -- the name of a variable
 CREDENTIAL = "reflectworld-key"
 KEY_BYTES = 32
-# scrypt at N = 2^15, r = 8, p = 1 takes 32 MiB and about 0.1 s on a small computer (OWASP's password storage sheet asks for
-# this strength where memory is short).
+# scrypt at N = 2^15, r = 8, p = 1 takes 32 MiB and about 0.1 s (measured on one x86-64 core).
 SCRYPT_N, SCRYPT_R, SCRYPT_P = 2**15, 8, 1
 
 
@@ -152,7 +151,7 @@ def _absent(path: Path, record: _Record | None) -> str:
         return f"The key file “{path}” of this memory is missing; put it back, the memory cannot be read without it."
     if record.source is KeySource.PASSPHRASE:
         return f"This memory opens with a passphrase; set {PASSPHRASE_VARIABLE}."
-    return f"This memory opens with the systemd credential “{CREDENTIAL}”; start it from its unit (`LoadCredentialEncrypted=`)."
+    return f"This memory opens with the systemd credential “{CREDENTIAL}”; start it from its systemd unit."
 
 
 def _make_file(path: Path) -> None:

@@ -14,7 +14,7 @@ import apsw
 
 from edge.clock import utc_now
 from edge.errors import MemoryKeyError, StoreVersionError
-from edge.memory.database import transaction
+from edge.memory.database import fetch, transaction
 
 Apply = Callable[[apsw.Connection], None]
 
@@ -66,21 +66,17 @@ class Migrations:
         """
         version = int(connection.pragma("user_version"))
         application = int(connection.pragma("application_id"))
-        if (
-            application == 0
-            and version == 0
-            and not connection.execute("select 1 from sqlite_schema limit 1").fetchall()
-        ):
+        if application == 0 and version == 0 and not fetch(connection, "select 1 from sqlite_schema limit 1"):
             return self.version  # just created
         if application != self.application:
             raise MemoryKeyError(
-                f"“{path}” is a database of another program; move it away, or point REFLECTWORLD_HOME at another folder."
+                f"“{path}” is a database of another program; move it away, or set REFLECTWORLD_HOME to another folder."
             )
         if version > self.version:
             raise StoreVersionError(
                 path,
-                f"“{path}” was written by a newer version of reflectworld (schema {version}, this one knows {self.version}); "
-                "update with `pip install -U reflectworld-edge`. Nothing was changed.",
+                f"“{path}” was written by a newer reflectworld (schema {version}, not {self.version});"
+                " update with `pip install -U reflectworld-edge`.",
             )
         return self.version - version
 

@@ -13,6 +13,7 @@ from typing import Final
 import apsw
 
 from edge.errors import UserError
+from edge.memory.database import fetch, insert
 from edge.types.records import NameSource
 
 AUTHORITY: Final[Mapping[NameSource, int]] = {source: rank for rank, source in enumerate(NameSource)}
@@ -37,16 +38,22 @@ def change(
     Returns:
         Whether the name was changed.
     """
-    ((old, old_source),) = memory.execute("select name, name_source from entity where id = ?", (entity,)).fetchall()
+    ((old, old_source),) = fetch(memory, "select name, name_source from entity where id = ?", (entity,))
     if AUTHORITY[source] < AUTHORITY[NameSource(old_source)] and source is not NameSource.NONE:
         return False
     if (name, source) == (old, old_source):
         return False
     memory.execute("update entity set name = ?, name_source = ? where id = ?", (name, source, entity))
-    memory.execute(
-        "insert into name_history(entity, old_name, old_source, new_name, new_source, at, claim) values(?, ?, ?, ?, ?, ?, ?)",
-        (entity, old, old_source, name, source, at, claim),
-    )
+    values = {
+        "entity": entity,
+        "old_name": old,
+        "old_source": old_source,
+        "new_name": name,
+        "new_source": source,
+        "at": at,
+        "claim": claim,
+    }
+    insert(memory, "name_history", values)
     return True
 
 

@@ -6,7 +6,9 @@ from typing import Any
 
 from edge.errors import NotFoundError
 from edge.memory import names
-from edge.memory.reader import LARGEST_ID, Reader, to_vector
+from edge.memory.database import sql
+from edge.memory.drafts import vector_from_blob
+from edge.memory.reader import LARGEST_ID, Reader
 from edge.types.records import (
     EntityKind,
     EntityRecord,
@@ -25,11 +27,16 @@ from edge.types.records import (
 
 _ENTITY = (
     "select e.id, e.kind, e.number, e.name, e.name_source, e.first_seen, e.last_seen,"
-    " (select count(*) from observation o where o.entity = e.id), e.user from entity e where e.user = ? and e.merged_into is null"
+    " (select count(*) from observation o where o.entity = e.id), e.user"
+    " from entity e where e.user = ? and e.merged_into is null"
 )
 _GALLERY = (
-    "select g.id, g.entity, g.modality, g.slot, g.embedder, g.embedding, g.quality, g.count from gallery g join entity e on e.id = g.entity"
-    " where e.user = ? and e.merged_into is null and g.modality = ?"
+    "select g.id, g.entity, g.modality, g.slot, g.embedder, g.embedding, g.quality, g.count"
+    " from gallery g join entity e on e.id = g.entity where e.user = ? and e.merged_into is null and g.modality = ?"
+)
+_PENDING = (
+    "select p.id, p.trace, p.observation, c.name, p.modality, p.embedder, p.embedding, p.quality, p.at, p.expires"
+    " from pending p join camera c on c.id = p.camera"
 )
 
 
@@ -39,7 +46,7 @@ class PeopleReads(Reader):
     def entities(self, kind: EntityKind | None = None) -> list[EntityRecord]:
         """Everybody who is known, in the order of their ids."""
         extra, values = ("", ()) if kind is None else (" and e.kind = ?", (kind,))
-        return [_entity(row) for row in self.rows(f"{_ENTITY}{extra} order by e.id", (self.user, *values))]
+        return [_entity(row) for row in self.rows(sql(_ENTITY, extra, "order by e.id"), (self.user, *values))]
 
     def entity(self, number: int) -> EntityRecord:
         """One person or voice.
@@ -47,7 +54,7 @@ class PeopleReads(Reader):
         Raises:
             NotFoundError: nobody has this id.
         """
-        rows = self.rows(f"{_ENTITY} and e.id = ?", (self.user, number)) if 0 < number <= LARGEST_ID else []
+        rows = self.rows(sql(_ENTITY, "and e.id = ?"), (self.user, number)) if 0 < number <= LARGEST_ID else []
         if not rows:
             who = public_id(Kind.ENTITY, number)
             raise NotFoundError(
@@ -58,8 +65,8 @@ class PeopleReads(Reader):
     def find_entities(self, text: str) -> list[EntityRecord]:
         """Who may be meant by a name, by "person 3" or "voice 2", or by an id such as "p3".
 
-        Case and accents do not count. Those whose whole name fits come alone; if there are none, those one word of whose name
-        fits. Nobody: an empty list.
+        Case and accents do not count. Those whose whole name fits come alone; if there are none, those whose name has
+        all the words. Nobody: an empty list.
         """
         sought = names.folded(text)
         if not sought:
@@ -88,9 +95,11 @@ class PeopleReads(Reader):
     def sightings(self, entity: int) -> list[Sighting]:
         """Where and when an entity was seen or heard, one for each trace, in the order of time."""
         rows = self.rows(
-            "select min(s.start), max(s.end), s.trace, c.name from (select trace, start, end from observation where entity = ?1"
-            " union all select trace, start, end from utterance where speaker = ?1) s join trace t on t.id = s.trace"
-            " join camera c on c.id = t.camera where c.user = ?2 group by s.trace order by 1, s.trace",
+            "select min(s.start), max(s.end), s.trace, c.name from"
+            " (select trace, start, end from observation where entity = ?1"
+            " union all select trace, start, end from utterance where speaker = ?1) s"
+            " join trace t on t.id = s.trace join camera c on c.id = t.camera where c.user = ?2"
+            " group by s.trace order by 1, s.trace",
             (entity, self.user),
         )
         return [Sighting(*row) for row in rows]
@@ -98,20 +107,28 @@ class PeopleReads(Reader):
     def galleries(self, modality: Modality, embedder: str | None = None) -> list[GallerySlot]:
         """The slots of everybody, ordered by entity and slot; of one embedder if it is given."""
         extra, values = ("", ()) if embedder is None else (" and g.embedder = ?", (embedder,))
-        rows = self.rows(f"{_GALLERY}{extra} order by g.entity, g.embedder, g.slot", (self.user, modality, *values))
+        rows = self.rows(sql(_GALLERY, extra, "order by g.entity, g.embedder, g.slot"), (self.user, modality, *values))
         return [_slot(row) for row in rows]
 
     def pending(self, now: float, camera: str | None = None) -> list[PendingRecord]:
         """Evidence that waits and has not expired at `now` (UTC POSIX seconds), oldest first."""
         extra, values = ("", ()) if camera is None else (" and c.name = ?", (camera,))
         rows = self.rows(
-            "select p.id, p.trace, p.observation, c.name, p.modality, p.embedder, p.embedding, p.quality, p.at, p.expires from pending p"
-            f" join camera c on c.id = p.camera where c.user = ? and p.expires > ?{extra} order by p.id",
+            sql(_PENDING, "where c.user = ? and p.expires > ?", extra, "order by p.id"),
             (self.user, now, *values),
         )
         return [
             PendingRecord(
-                number, trace, observation, name, Modality(modality), embedder, to_vector(blob), quality, at, expires
+                number,
+                trace,
+                observation,
+                name,
+                Modality(modality),
+                embedder,
+                vector_from_blob(blob),
+                quality,
+                at,
+                expires,
             )
             for number, trace, observation, name, modality, embedder, blob, quality, at, expires in rows
         ]
@@ -119,8 +136,8 @@ class PeopleReads(Reader):
     def name_claims(self, entity: int) -> list[NameClaimRecord]:
         """The names heard for an entity, oldest first."""
         rows = self.rows(
-            "select n.id, n.entity, n.name, n.source, n.utterance, n.at, n.accepted from name_claim n join entity e on e.id = n.entity"
-            " where e.user = ? and n.entity = ? order by n.id",
+            "select n.id, n.entity, n.name, n.source, n.utterance, n.at, n.accepted"
+            " from name_claim n join entity e on e.id = n.entity where e.user = ? and n.entity = ? order by n.id",
             (self.user, entity),
         )
         return [
@@ -131,8 +148,8 @@ class PeopleReads(Reader):
     def name_history(self, entity: int) -> list[NameChange]:
         """Every change of an entity's name, oldest first."""
         rows = self.rows(
-            "select h.id, h.entity, h.old_name, h.old_source, h.new_name, h.new_source, h.at, h.claim from name_history h"
-            " join entity e on e.id = h.entity where e.user = ? and h.entity = ? order by h.id",
+            "select h.id, h.entity, h.old_name, h.old_source, h.new_name, h.new_source, h.at, h.claim"
+            " from name_history h join entity e on e.id = h.entity where e.user = ? and h.entity = ? order by h.id",
             (self.user, entity),
         )
         return [
@@ -167,4 +184,4 @@ def _entity(row: tuple[Any, ...]) -> EntityRecord:
 
 def _slot(row: tuple[Any, ...]) -> GallerySlot:
     number, entity, modality, slot, embedder, blob, quality, count = row
-    return GallerySlot(number, entity, Modality(modality), slot, embedder, to_vector(blob), quality, count)
+    return GallerySlot(number, entity, Modality(modality), slot, embedder, vector_from_blob(blob), quality, count)

@@ -12,8 +12,9 @@ from typing import Any
 import orjson
 
 from edge.errors import NotFoundError
-from edge.memory.reader import Reader, Rows, to_json
-from edge.types.evidence import NormBox
+from edge.memory.database import sql
+from edge.memory.drafts import boxes_from_json, to_json
+from edge.memory.reader import AMONG, UNKNOWN, Reader, Rows
 from edge.types.media import CutReason, Mode, SegmentCounts
 from edge.types.records import (
     DecisionRecord,
@@ -27,9 +28,13 @@ from edge.types.records import (
     UtteranceRecord,
     mentioned,
     public_id,
+    render,
 )
 
-_TRACE = "select t.id, c.name, t.start, t.end, t.text, t.mode, t.reason, t.counts, t.detail, t.embedder from trace t join camera c on c.id = t.camera"
+_TRACE = (
+    "select t.id, c.name, t.start, t.end, t.text, t.mode, t.reason, t.counts, t.detail, t.embedder"
+    " from trace t join camera c on c.id = t.camera"
+)
 _OBSERVATION = (
     "select o.id, o.trace, c.name, o.anchor, o.label, o.entity, o.start, o.end, o.text, o.score, o.boxes, o.detail"
     " from observation o join trace t on t.id = o.trace join camera c on c.id = t.camera"
@@ -37,6 +42,10 @@ _OBSERVATION = (
 _UTTERANCE = (
     "select u.id, u.trace, u.start, u.end, u.text, u.speaker, u.speaker_name, u.confidence, u.voice"
     " from utterance u join trace t on t.id = u.trace join camera c on c.id = t.camera"
+)
+_DECISION = (
+    "select d.id, d.trace, d.anchor, d.outcome, d.entity, d.reason, d.evidence"
+    " from decision d join trace t on t.id = d.trace join camera c on c.id = t.camera"
 )
 _SOURCE = (
     "select s.id, c.name, s.uri, s.fingerprint, s.start, s.duration, s.position, s.next_segment, s.finished"
@@ -56,7 +65,7 @@ class _Where:
         self.values.extend(values)
 
     def __str__(self) -> str:
-        return " where " + " and ".join(self._parts)
+        return "where " + " and ".join(self._parts)
 
 
 class EventReads(Reader):
@@ -94,20 +103,15 @@ class EventReads(Reader):
         if camera is not None:
             where.add("c.name = ?", camera)
         if entity is not None:
-            where.add(
-                "t.id in (select trace from observation where entity = ? union select trace from utterance where speaker = ?)",
-                entity,
-                entity,
-            )
+            seen, heard = "select trace from observation where entity = ?", "select trace from utterance where speaker"
+            where.add(sql("t.id in (", seen, "union", heard, "= ?)"), entity, entity)
         if label is not None:
             where.add("t.id in (select trace from observation where label = ?)", label)
         if before_id is not None:
-            where.add(
-                f"(t.start, t.id) {'<' if newest_first else '>'} (select start, id from trace where id = ?)", before_id
-            )
-        order = "desc" if newest_first else "asc"
+            beyond = "<" if newest_first else ">"
+            where.add(sql("(t.start, t.id)", beyond, "(select start, id from trace where id = ?)"), before_id)
         with self.reading():
-            rows = self.rows(f"{_TRACE}{where} order by t.start {order}, t.id {order} limit ?", (*where.values, limit))
+            rows = self.rows(sql(_TRACE, str(where), _ordered("t", newest_first)), (*where.values, limit))
             return self._trace_records(rows)
 
     def trace(self, number: int) -> TraceRecord:
@@ -125,9 +129,7 @@ class EventReads(Reader):
         """Traces in the order of the ids given; unknown ids are left out."""
         wanted = list(dict.fromkeys(numbers))
         with self.reading():
-            rows = self.rows(
-                f"{_TRACE} where c.user = ? and t.id in (select value from json_each(?))", (self.user, to_json(wanted))
-            )
+            rows = self.rows(sql(_TRACE, "where c.user = ? and t.id", AMONG), (self.user, to_json(wanted)))
             records = {record.id: record for record in self._trace_records(rows)}
         return [records[number] for number in wanted if number in records]
 
@@ -140,9 +142,13 @@ class EventReads(Reader):
         with self.reading():
             middle = self.trace(number)
             around = []
-            for sign, order in (("<", "desc"), (">", "asc")):
-                sql = f"{_TRACE} where c.user = ? and c.name = ? and (t.start, t.id) {sign} (?, ?) order by t.start {order}, t.id {order} limit ?"
-                around.append(self._trace_records(self.rows(sql, (self.user, middle.camera, middle.start, number, n))))
+            for sign, newest_first in (("<", True), (">", False)):
+                beside = sql("where c.user = ? and c.name = ? and (t.start, t.id)", sign, "(?, ?)")
+                rows = self.rows(
+                    sql(_TRACE, beside, _ordered("t", newest_first)),
+                    (self.user, middle.camera, middle.start, number, n),
+                )
+                around.append(self._trace_records(rows))
         before, after = around
         return [*reversed(before), middle, *after]
 
@@ -163,16 +169,19 @@ class EventReads(Reader):
             where.add("o.entity = ?", entity)
         if label is not None:
             where.add("o.label = ?", label)
-        order = "desc" if newest_first else "asc"
         with self.reading():
-            rows = self.rows(
-                f"{_OBSERVATION}{where} order by o.start {order}, o.id {order} limit ?", (*where.values, limit)
-            )
+            rows = self.rows(sql(_OBSERVATION, str(where), _ordered("o", newest_first)), (*where.values, limit))
             texts = self._rendered(row[8] for row in rows)
-        return [
-            ObservationRecord(*row[:8], text, row[9], _boxes(row[10]), orjson.loads(row[11]))
-            for row, text in zip(rows, texts, strict=True)
-        ]
+        records = []
+        for row, text in zip(rows, texts, strict=True):
+            number, of, camera, anchor, name, who, start, end, _, score, boxes, detail = row
+            where_seen = boxes_from_json(boxes)
+            records.append(
+                ObservationRecord(
+                    number, of, camera, anchor, name, who, start, end, text, score, where_seen, orjson.loads(detail)
+                )
+            )
+        return records
 
     def utterances(
         self,
@@ -188,11 +197,8 @@ class EventReads(Reader):
         where = self._where("u", trace=trace, since=since, until=until)
         if speaker is not None:
             where.add("u.speaker = ?", speaker)
-        order = "desc" if newest_first else "asc"
         with self.reading():
-            rows = self.rows(
-                f"{_UTTERANCE}{where} order by u.start {order}, u.id {order} limit ?", (*where.values, limit)
-            )
+            rows = self.rows(sql(_UTTERANCE, str(where), _ordered("u", newest_first)), (*where.values, limit))
             return self._utterance_records(rows)
 
     def decisions(
@@ -202,12 +208,8 @@ class EventReads(Reader):
         where = self._where("d", trace=trace)
         if entity is not None:
             where.add("d.entity = ?", entity)
-        sql = (
-            "select d.id, d.trace, d.anchor, d.outcome, d.entity, d.reason, d.evidence from decision d join trace t on t.id = d.trace"
-            f" join camera c on c.id = t.camera{where} order by d.id desc limit ?"
-        )
         with self.reading():
-            rows = self.rows(sql, (*where.values, limit))
+            rows = self.rows(sql(_DECISION, str(where), "order by d.id desc limit ?"), (*where.values, limit))
             reasons = self._rendered(row[5] for row in rows)
         return [
             DecisionRecord(number, in_trace, anchor, Outcome(outcome), who, reason, orjson.loads(evidence))
@@ -221,8 +223,8 @@ class EventReads(Reader):
             NotFoundError: there is none of this id, or its picture is gone.
         """
         rows = self.rows(
-            "select k.trace, k.at, k.anchors, k.width, k.height from key_frame k join trace t on t.id = k.trace join camera c on c.id = t.camera"
-            " where c.user = ? and k.id = ?",
+            "select k.trace, k.at, k.anchors, k.width, k.height from key_frame k"
+            " join trace t on t.id = k.trace join camera c on c.id = t.camera where c.user = ? and k.id = ?",
             (self.user, number),
         )
         if not rows:
@@ -238,15 +240,15 @@ class EventReads(Reader):
 
     def source(self, camera: str, fingerprint: str, start: float) -> SourceRecord | None:
         """How far a source has been remembered; None: never seen."""
-        sql = f"{_SOURCE} where c.user = ? and c.name = ? and s.fingerprint = ? and s.start = ?"
-        rows = self.rows(sql, (self.user, camera, fingerprint, start))
+        where = "where c.user = ? and c.name = ? and s.fingerprint = ? and s.start = ?"
+        rows = self.rows(sql(_SOURCE, where), (self.user, camera, fingerprint, start))
         return _source(rows[0]) if rows else None
 
     def sources(self) -> list[SourceRecord]:
         """All sources, the one that went on last first."""
         return [
             _source(row)
-            for row in self.rows(f"{_SOURCE} where c.user = ? order by s.updated desc, s.id desc", (self.user,))
+            for row in self.rows(sql(_SOURCE, "where c.user = ? order by s.updated desc, s.id desc"), (self.user,))
         ]
 
     def cameras(self) -> list[str]:
@@ -268,58 +270,42 @@ class EventReads(Reader):
         return where
 
     def _trace_records(self, rows: Rows) -> list[TraceRecord]:
-        numbers = to_json([row[0] for row in rows])
+        """Whole records from rows of `_TRACE`, with a fixed number of statements however many there are."""
+        wanted = (to_json([row[0] for row in rows]),)
+        spoken = self._utterance_records(self.rows(sql(_UTTERANCE, "where u.trace", AMONG, "order by u.id"), wanted))
         heard: dict[int, list[UtteranceRecord]] = {}
-        for record in self._utterance_records(
-            self.rows(f"{_UTTERANCE} where u.trace in (select value from json_each(?)) order by u.id", (numbers,))
-        ):
+        for record in spoken:
             heard.setdefault(record.trace, []).append(record)
-        lines = _grouped(
-            self.rows(
-                "select trace, at, text from line where trace in (select value from json_each(?)) order by id",
-                (numbers,),
-            )
-        )
-        frames = _grouped(
-            self.rows(
-                "select trace, id from key_frame where trace in (select value from json_each(?)) order by id",
-                (numbers,),
-            )
-        )
+        lines = _grouped(self.rows(sql("select trace, at, text from line where trace", AMONG, "order by id"), wanted))
+        frames = _grouped(self.rows(sql("select trace, id from key_frame where trace", AMONG, "order by id"), wanted))
         seen = _grouped(
             self.rows(
-                "select trace, entity from observation where entity is not null and trace in (select value from json_each(?)) order by id",
-                (numbers,),
+                sql("select trace, entity from observation where trace", AMONG, "and entity is not null order by id"),
+                wanted,
             )
         )
-        texts = self._rendered(row[4] for row in rows)
-        mentions = [
-            number
-            for row in rows
-            for text in (row[4], *(text for _, text in lines.get(row[0], ())))
-            for number in mentioned(text)
-        ]
-        known = self.titles(mentions)
+        named = {row[0]: mentioned(" ".join([row[4], *(text for _, text in lines.get(row[0], ()))])) for row in rows}
+        titles = self.titles(entity for entities in named.values() for entity in entities)
+
+        def title(entity: int) -> str:
+            return titles.get(entity, UNKNOWN)
+
         records = []
-        for (number, camera, start, end, raw, mode, reason, counts, detail, embedder), text in zip(
-            rows, texts, strict=True
-        ):
-            own = lines.get(number, [])
+        for number, camera, start, end, text, mode, reason, counts, detail, embedder in rows:
             spoke = [record.speaker for record in heard.get(number, ()) if record.speaker is not None]
-            named = [who for words in (raw, *(words for _, words in own)) for who in mentioned(words) if who in known]
-            rendered = self._rendered(words for _, words in own)
+            known = [entity for entity in named[number] if entity in titles]
             records.append(
                 TraceRecord(
                     id=number,
                     camera=camera,
                     start=start,
                     end=end,
-                    text=text,
+                    text=render(text, title),
                     mode=Mode(mode),
                     reason=CutReason(reason) if reason is not None else None,
-                    entities=tuple(dict.fromkeys([*(who for (who,) in seen.get(number, ())), *spoke, *named])),
+                    entities=tuple(dict.fromkeys([*(who for (who,) in seen.get(number, ())), *spoke, *known])),
                     key_frames=tuple(frame for (frame,) in frames.get(number, ())),
-                    lines=tuple(LineDraft(at, words) for (at, _), words in zip(own, rendered, strict=True)),
+                    lines=tuple(LineDraft(at, render(line, title)) for at, line in lines.get(number, ())),
                     utterances=tuple(heard.get(number, ())),
                     counts=SegmentCounts(**orjson.loads(counts)),
                     detail=orjson.loads(detail),
@@ -344,6 +330,11 @@ class EventReads(Reader):
         ]
 
 
+def _ordered(table: str, newest_first: bool) -> str:
+    order = "desc" if newest_first else "asc"
+    return f"order by {table}.start {order}, {table}.id {order} limit ?"
+
+
 def _grouped(rows: Rows) -> dict[Any, list[tuple[Any, ...]]]:
     groups: dict[Any, list[tuple[Any, ...]]] = {}
     for first, *rest in rows:
@@ -351,12 +342,9 @@ def _grouped(rows: Rows) -> dict[Any, list[tuple[Any, ...]]]:
     return groups
 
 
-def _boxes(text: str) -> tuple[tuple[float, NormBox], ...]:
-    return tuple((at, (x1, y1, x2, y2)) for at, (x1, y1, x2, y2) in orjson.loads(text))
-
-
 def _source(row: tuple[Any, ...]) -> SourceRecord:
-    return SourceRecord(*row[:8], finished=bool(row[8]))
+    number, camera, uri, fingerprint, start, duration, position, next_segment, finished = row
+    return SourceRecord(number, camera, uri, fingerprint, start, duration, position, next_segment, bool(finished))
 
 
 def _missing(kind: Kind, number: int, remedy: str) -> NotFoundError:

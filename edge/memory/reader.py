@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import apsw
-import numpy as np
-import orjson
 
 from edge.errors import StoreError
-from edge.memory.database import connect, snapshot, translated
+from edge.memory.database import connect, fetch, snapshot, sql, translated
+from edge.memory.drafts import to_json
 from edge.memory.keys import MasterKey
-from edge.types.evidence import Vector
 from edge.types.records import mentioned, render
 
 MEMORY_FILE = "memory.db"
 FRAMES_FILE = "frames.db"
+UNKNOWN = "someone"  # who is mentioned and no longer known
+AMONG = "in (select value from json_each(?))"
 LARGEST_ID = 2**63 - 1  # of SQLite
 
 Rows = list[tuple[Any, ...]]
@@ -37,14 +37,14 @@ class Reader:
         self._lock = threading.Lock()
         self._closed = False
 
-    def rows(self, sql: str, values: Any = ()) -> Rows:
+    def rows(self, statement: str, values: Any = ()) -> Rows:
         """Run one reading statement on memory.db.
 
         Raises:
             StoreError: it cannot be read.
         """
         with translated(self.home / MEMORY_FILE, self._key):
-            return self.connection().execute(sql, values).fetchall()
+            return self.connection().execute(statement, values).fetchall()
 
     def connection(self) -> apsw.Connection:
         """This thread's read-only connection to memory.db, for the search indexes."""
@@ -59,24 +59,25 @@ class Reader:
 
     def titles(self, entities: Iterable[int] | None = None) -> dict[int, str]:
         """How entities are called now, by id; without `entities`, all of this user's. Unknown ids are left out."""
-        sql = "select id, coalesce(name, iif(kind = 'voice', 'voice ', 'person ') || number) from entity where user = ?"
+        title = "coalesce(name, iif(kind = 'voice', 'voice ', 'person ') || number)"
+        everybody = sql("select id,", title, "from entity where user = ?")
         if entities is None:
-            return dict(self.rows(sql, (self.user,)))
+            return dict(self.rows(everybody, (self.user,)))
         wanted = sorted({number for number in entities if 0 < number <= LARGEST_ID})
         if not wanted:
             return {}
-        return dict(self.rows(f"{sql} and id in (select value from json_each(?))", (self.user, to_json(wanted))))
+        return dict(self.rows(sql(everybody, "and id", AMONG), (self.user, to_json(wanted))))
 
     def _rendered(self, texts: Iterable[str]) -> list[str]:
         """Stored texts with the titles put in."""
         texts = list(texts)
         titles = self.titles(number for text in texts if "{{" in text for number in mentioned(text))
-        return [render(text, lambda number: titles.get(number, "someone")) if "{{" in text else text for text in texts]
+        return [render(text, lambda number: titles.get(number, UNKNOWN)) if "{{" in text else text for text in texts]
 
     def _jpeg(self, table: str, number: int) -> bytes | None:
         with translated(self.home / FRAMES_FILE, self._key):
             connection = self._connection(FRAMES_FILE)
-            found = connection.execute(f"select jpeg from {table} where id = ?", (number,)).fetchall()  # noqa: S608 -- constants
+            found = fetch(connection, f"select jpeg from {table} where id = ?", (number,))  # noqa: S608 -- constants
         return bytes(found[0][0]) if found else None
 
     def _connection(self, file: str) -> apsw.Connection:
@@ -95,13 +96,3 @@ class Reader:
             for connection in self._opened:
                 connection.close()
             self._opened.clear()
-
-
-def to_json(value: object) -> str:
-    """JSON for `json_each` and for columns."""
-    return orjson.dumps(value).decode()
-
-
-def to_vector(blob: bytes) -> Vector:
-    """A stored vector."""
-    return np.frombuffer(blob, dtype="<f4").astype(np.float32)

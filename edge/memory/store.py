@@ -13,8 +13,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
-import apsw
-
 from edge.clock import utc_now
 from edge.errors import NotFoundError, ReflectWorldError, StoreError, UserError
 from edge.memory import commit, frames, names
@@ -79,7 +77,9 @@ class Store(EventReads, PeopleReads):
                 key = obtain_key(home, settings, exists=True, passphrase=passphrase)
             store = cls(home, key, user, settings, None)
             try:
-                store._check_versions()
+                if store._behind():
+                    with cls.open(home, settings, user=user, passphrase=passphrase):
+                        pass  # brings it up to date
             except BaseException:
                 store.close()
                 raise
@@ -98,15 +98,17 @@ class Store(EventReads, PeopleReads):
                 undo.pop_all()
         return cls(home, key, user, settings, Files(path, memory, pictures))
 
-    def _check_versions(self) -> None:
+    def _behind(self) -> bool:
+        """Whether a file was written by an older version.
+
+        Raises:
+            StoreVersionError: by a newer one.
+        """
+        behind = 0
         for file, migrations in ((MEMORY_FILE, MEMORY), (FRAMES_FILE, FRAMES)):
             with translated(self.home / file, self._key):
-                behind = migrations.check(self._connection(file), self.home / file)
-            if behind:
-                raise StoreError(
-                    self.home / file,
-                    f"“{self.home / file}” was written by an older version; run `reflectworld status --upgrade` once to bring it up to date.",
-                )
+                behind += migrations.check(self._connection(file), self.home / file)
+        return behind > 0
 
     def __enter__(self) -> Self:
         return self
@@ -128,7 +130,8 @@ class Store(EventReads, PeopleReads):
         """Write all of a segment, or nothing; what this returns for survives a power cut.
 
         Raises:
-            StoreError: the draft contradicts itself, is at or before what its source has already given, or cannot be written.
+            StoreError: the draft contradicts itself, is at or before what its source has already given, or cannot be
+                written.
             DiskFullError: no space is left.
         """
         pictures = frames.encode_draft(
@@ -166,7 +169,7 @@ class Store(EventReads, PeopleReads):
         return self.entity(entity)
 
     def data_version(self) -> int:
-        """A number that changes when people may have changed by another hand: another process wrote, or a name was given.
+        """A number that changes when people may have changed by another hand: another process wrote, a name was given.
 
         Commits of this process do not change it: who makes them knows what is in them.
         """
@@ -224,13 +227,11 @@ class Store(EventReads, PeopleReads):
             "select count(*), min(t.start), max(t.end) from trace t join camera c on c.id = t.camera where c.user = ?",
             (self.user,),
         )
-        numbers = [
-            self.rows(
-                f"select count(*) from {table} x join trace t on t.id = x.trace join camera c on c.id = t.camera where c.user = ?",
-                (self.user,),
-            )[0][0]  # noqa: S608 -- constants
-            for table in ("observation", "utterance", "key_frame")
-        ]
+        numbers = []
+        for table in ("observation", "utterance", "key_frame"):
+            counted = f"select count(*) from {table} x join trace t on t.id = x.trace"  # noqa: S608 -- constants
+            rows = self.rows(f"{counted} join camera c on c.id = t.camera where c.user = ?", (self.user,))
+            numbers.append(int(rows[0][0]))
         ((entities,),) = self.rows("select count(*) from entity where user = ? and merged_into is null", (self.user,))
         size = sum(
             path.stat().st_size

@@ -1,7 +1,7 @@
 """The writer: the one thread of a process that owns the writing connections.
 
-Work is handed over as functions through a bounded queue and comes back through futures. While nothing is handed over, the
-writer puts things in order in small steps (`idle`). A waiter that went away does not disturb the work.
+Work is handed over as functions through a bounded queue and comes back through futures. While nothing is handed over,
+the writer puts things in order in small steps (`idle`). A waiter that went away does not disturb the work.
 """
 
 from __future__ import annotations
