@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from edge.errors import ModelError
 from edge.infer import ModelSpec, Network, Runtime
-from edge.perceive.geometry import similarity
+from edge.perceive.geometry import clip, similarity
 from edge.types.evidence import Box
 from edge.types.media import Image
 
@@ -29,6 +29,7 @@ CROP_SIZE = 112  # px, side of an aligned face
 TEMPLATE: Floats = np.array(
     [[38.2946, 51.6963], [73.5318, 51.5014], [56.0252, 71.7366], [41.5493, 92.3655], [70.7299, 92.2041]], np.float32
 )
+_DETAIL_PX = 60  # px of face width at which detail is measured
 _MAX_FACES = 200  # before suppression: bounds the work on a noisy picture
 
 
@@ -254,6 +255,32 @@ def align(image: Image, landmarks: Floats, size: int = CROP_SIZE) -> Image:
 def sharpness(crop: Image) -> float:
     """Variance of the Laplacian of the grey crop. It grows with contrast: compare it with a low bound only."""
     return float(cv2.Laplacian(cv2.cvtColor(crop, cv2.COLOR_BGR2GRAY), cv2.CV_32F).var())
+
+
+def detail(image: Image, box: Box) -> float:
+    """Fine over coarse contrast of a face: variance of the Laplacian over that of the gradient, at 60 px of width.
+
+    A face that was enlarged from few pixels has its width and its contrast, and no detail. Measured on the evaluation
+    media: faces of 30 px and more lie at .87 or above, also recompressed at CRF 38; enlarged from 15 px at .84 or
+    below, from 20 px at .75 in the median.
+
+    Args:
+        image: (H, W, 3) BGR.
+        box: px.
+
+    Returns:
+        0 when the box holds no picture.
+    """
+    x1, y1, x2, y2 = (round(value) for value in clip(box, image.shape[1], image.shape[0]))
+    if x2 - x1 < 4 or y2 - y1 < 4:
+        return 0.0
+    grey = cv2.cvtColor(np.ascontiguousarray(image[y1:y2, x1:x2]), cv2.COLOR_BGR2GRAY)
+    if x2 - x1 > _DETAIL_PX:
+        height = max(4, round((y2 - y1) * _DETAIL_PX / (x2 - x1)))
+        grey = cv2.resize(grey, (_DETAIL_PX, height), interpolation=cv2.INTER_AREA)
+    fine = float(cv2.Laplacian(grey, cv2.CV_32F).var())
+    coarse = sum(float(cv2.Sobel(grey, cv2.CV_32F, dx, 1 - dx, scale=0.125).var()) for dx in (0, 1))
+    return fine / coarse if coarse > 1e-6 else 0.0
 
 
 def yaw(landmarks: Floats) -> float:

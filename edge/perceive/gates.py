@@ -19,6 +19,7 @@ ON_SCREEN = "the face is on a screen"
 SEEN_TWICE = "the same face is in view twice, as in a mirror or a picture"
 NO_FACE = "no face was embedded"
 
+_LEAST_DETAIL = 0.85  # see `faces.detail`: no genuine face of the evaluation media lies below
 _SCREEN_SCORE = 0.45
 _SCREEN_SHARE = 0.8  # of the frame: a “screen” that fills the picture is the picture
 _NO_FACE_NORM = 40.0  # raw norm: a shirt taken for a face has 34, real faces 67 in the median (measured)
@@ -34,6 +35,8 @@ def geometry_fault(shot: FaceShot, settings: PerceiveSettings) -> str:
         return "the face is turned away"
     if shot.sharpness < settings.face_min_sharpness:
         return "the face is blurred"
+    if 0 < shot.detail < _LEAST_DETAIL:
+        return "the face has no detail for its size: it is enlarged from a smaller picture, or out of focus"
     return ""
 
 

@@ -179,11 +179,12 @@ class Perceiver:
         value = 0.4 * sighting.score
         if sighting.face is not None:
             crop = crops[id(sighting.face)]
-            shot = make_shot(at, sighting.face, crop)
+            shot = make_shot(at, sighting.face, image, crop)
             keep_shot(tracklet.shots, shot)
-            if tracklet.last_crop is not None:
+            large = shot.width >= self._settings.face_min_width_px  # in a smaller one the mouth is a few pixels
+            if tracklet.last_crop is not None and large:
                 tracklet.moves.append(compare(tracklet.last_crop, (at, crop)))
-            tracklet.last_crop = (at, crop)
+            tracklet.last_crop = (at, crop) if large else None
             value += shot_quality(shot)
         else:
             tracklet.last_crop = None

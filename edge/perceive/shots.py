@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from edge.perceive.embed import Embedder
-from edge.perceive.faces import FoundFace, sharpness, yaw
+from edge.perceive.faces import FoundFace, detail, sharpness, yaw
 from edge.perceive.gates import NO_FACE, ON_SCREEN, geometry_fault, quality, shot_fault
 from edge.perceive.mouth import mouth_motion
 from edge.perceive.stitch import usable_mean
@@ -20,12 +20,13 @@ _SPREAD_S = 3.0  # a shot this far from its neighbours counts as much as _SPREAD
 _SPREAD = 0.3
 
 
-def make_shot(at: float, face: FoundFace, crop: Image) -> FaceShot:
+def make_shot(at: float, face: FoundFace, image: Image, crop: Image) -> FaceShot:
     """A shot that is not embedded yet.
 
     Args:
         at: UTC POSIX seconds.
         face: in px of the frame.
+        image: the frame, (H, W, 3) BGR.
         crop: (112, 112, 3) aligned.
     """
     return FaceShot(
@@ -39,6 +40,7 @@ def make_shot(at: float, face: FoundFace, crop: Image) -> FaceShot:
         norm=0.0,
         embedding=None,
         crop=crop,
+        detail=detail(image, face.box),
     )
 
 
