@@ -8,7 +8,7 @@ from edge.infer.download import verify as verify_models
 from edge.infer.network import Network, TensorInfo
 from edge.infer.runtime import Runtime
 from edge.infer.text import TextEmbedder
-from edge.infer.vad import SpeechChange, VoiceActivity
+from edge.infer.vad import SpeechChange, VoiceActivity, speech_spans
 
 __all__ = [
     "Catalog",
@@ -26,5 +26,6 @@ __all__ = [
     "VoiceActivity",
     "add_model",
     "pull_models",
+    "speech_spans",
     "verify_models",
 ]
