@@ -74,8 +74,11 @@ class IdentitySettings(_Room):
     face_pending: float = Field(0.48, gt=0, lt=1, description="between this and face_match nothing is decided")
     face_slots: int = Field(8, ge=1, le=64, description="face slots an entity")
     voice_match: float = Field(0.70, gt=0, lt=1, description="cosine: same voice at or above")
+    voice_pending: float = Field(0.65, gt=0, lt=1, description="between this and voice_match nothing is decided")
+    voice_new_s: float = Field(4.0, gt=0, description="speech that makes an unknown voice somebody at once, s; less must be heard twice")
     voice_slots: int = Field(4, ge=1, le=64, description="voice slots an entity")
     body_weight: float = Field(0.2, ge=0, le=0.5, description="weight of the body beside the face")
+    body_fresh_s: float = Field(1800.0, gt=0, description="a body (clothes) counts only this long after its person was last seen, s")
     ema: float = Field(0.2, gt=0, lt=1, description="weight of a new sighting in its slot (Light-Omni, A.1)")
     pending_s: float = Field(86_400.0, gt=0, description="how long undecided evidence waits, s")
 

@@ -1,1 +1,25 @@
 """Who it is: galleries give scored candidates, the resolver alone decides."""
+
+from edge.identity.identifier import Identifier, name_entity
+from edge.identity.names import Bearer, Said, name_claims, names_in
+from edge.identity.resolution import Resolution
+from edge.identity.resolver import resolve
+from edge.identity.state import Gallery, GalleryState, HeardName, KnownEntity, Presence, Slot, Waiting
+
+__all__ = [
+    "Bearer",
+    "Gallery",
+    "GalleryState",
+    "HeardName",
+    "Identifier",
+    "KnownEntity",
+    "Presence",
+    "Resolution",
+    "Said",
+    "Slot",
+    "Waiting",
+    "name_claims",
+    "name_entity",
+    "names_in",
+    "resolve",
+]

@@ -25,6 +25,8 @@ from edge.types.records import (
     public_id,
 )
 
+_LONGEST_OBSERVATION = 60.0  # s: twice the longest segment; bounds how far back the index is searched
+
 _ENTITY = (
     "select e.id, e.kind, e.number, e.name, e.name_source, e.first_seen, e.last_seen,"
     " (select count(*) from observation o where o.entity = e.id), e.user"
@@ -103,6 +105,21 @@ class PeopleReads(Reader):
             (entity, self.user),
         )
         return [Sighting(*row) for row in rows]
+
+    def people_between(self, start: float, end: float) -> list[tuple[int, str, float, float]]:
+        """Who was seen by which camera at any time from `start` to `end` (UTC POSIX seconds).
+
+        Returns:
+            (entity, camera, start, end) of each observation of somebody known, in the order of time.
+        """
+        rows = self.rows(
+            "select o.entity, c.name, o.start, o.end from observation o indexed by observation_label"
+            " join trace t on t.id = o.trace join camera c on c.id = t.camera"
+            " where o.label = 'person' and o.start between ? and ? and o.end >= ? and o.entity is not null"
+            " and c.user = ? order by o.start, o.id",
+            (start - _LONGEST_OBSERVATION, end, start, self.user),
+        )
+        return [(int(entity), str(camera), float(first), float(last)) for entity, camera, first, last in rows]
 
     def galleries(self, modality: Modality, embedder: str | None = None) -> list[GallerySlot]:
         """The slots of everybody, ordered by entity and slot; of one embedder if it is given."""

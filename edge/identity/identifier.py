@@ -1,0 +1,169 @@
+"""The resolver's shell: keeps the galleries in RAM, in step with the store, and asks the pure core.
+
+Matching never waits for the database: a segment costs one matrix product over the galleries and reads that an index
+bounds (evidence that still waits, who else is seen at this time). The galleries are read again only when somebody else
+changed the memory.
+"""
+
+from __future__ import annotations
+
+from edge.identity.names import names_in
+from edge.identity.resolution import Resolution
+from edge.identity.resolver import resolve
+from edge.identity.state import (
+    Gallery,
+    GalleryKey,
+    GalleryState,
+    HeardName,
+    KnownEntity,
+    Presence,
+    Slot,
+    Waiting,
+)
+from edge.memory import Store
+from edge.settings import IdentitySettings
+from edge.types.evidence import SegmentEvidence
+from edge.types.records import (
+    Committed,
+    EntityRecord,
+    Modality,
+    NameSource,
+    PendingRecord,
+)
+
+
+class Identifier:
+    """Decides who is seen and heard, segment by segment. For one thread."""
+
+    def __init__(self, store: Store, settings: IdentitySettings, *, user: str) -> None:
+        self._store = store
+        self._settings = settings
+        self._user = user
+        self._version: int | None = None
+        self._entities: dict[int, KnownEntity] = {}
+        self._slots: dict[GalleryKey, dict[int, dict[int, Slot]]] = {}
+        self._galleries: dict[GalleryKey, Gallery] = {}
+        self._heard: dict[int, tuple[HeardName, ...]] = {}
+        self._owners: dict[int, int | None] = {}  # pending row -> entity that it would belong to
+
+    def resolve(self, evidence: SegmentEvidence) -> Resolution:
+        """Decide about a segment; nothing changes until `committed` is called.
+
+        Raises:
+            StoreError: the memory cannot be read.
+        """
+        if self._version is None or self._store.data_version() != self._version:
+            self.refresh()
+        return resolve(evidence, self._state(evidence), self._settings)
+
+    def committed(self, resolution: Resolution, committed: Committed) -> None:
+        """Follow a critical commit that went through; call it once for each, in order."""
+        if committed.trace is None:
+            return
+
+        def identity(key: int) -> int:
+            return committed.entities[key] if key < 0 else key
+
+        for new in resolution.entities:
+            entity = identity(new.key)
+            self._entities[entity] = KnownEntity(entity, new.kind, new.name, new.name_source, float("-inf"))
+        for key, last in resolution.seen.items():
+            known = self._entities[identity(key)]
+            self._entities[known.id] = KnownEntity(
+                known.id, known.kind, known.name, known.name_source, max(known.last_seen, last)
+            )
+        for write in resolution.gallery:
+            where = (write.modality, write.embedder)
+            slots = self._slots.setdefault(where, {}).setdefault(identity(write.entity), {})
+            slots[write.slot] = Slot(write.slot, write.embedding, write.quality, write.count)
+            self._galleries.pop(where, None)
+        for claim in resolution.names:
+            entity = identity(claim.entity)
+            if entity in self._heard:
+                self._heard[entity] = (*self._heard[entity], HeardName(entity, claim.name, claim.source))
+            if claim.accepted:
+                known = self._entities[entity]
+                self._entities[entity] = KnownEntity(entity, known.kind, claim.name, claim.source, known.last_seen)
+        for number in resolution.pending_used:
+            self._owners.pop(number, None)
+
+    def refresh(self) -> None:
+        """Read everybody again: another process, or the user, changed who is known.
+
+        Raises:
+            StoreError: the memory cannot be read.
+        """
+        # Taken before reading, so that a change in between is seen by the next segment.
+        self._version = self._store.data_version()
+        self._entities = {record.id: _known(record) for record in self._store.entities()}
+        self._slots = {}
+        for modality in Modality:
+            for row in self._store.galleries(modality):
+                owners = self._slots.setdefault((modality, row.embedder), {})
+                owners.setdefault(row.entity, {})[row.slot] = Slot(row.slot, row.embedding, row.quality, row.count)
+        self._galleries = {}
+        self._heard = {}
+        self._owners = {}
+
+    def _state(self, evidence: SegmentEvidence) -> GalleryState:
+        for key, owners in self._slots.items():
+            if key not in self._galleries:
+                self._galleries[key] = Gallery.build({owner: slots.values() for owner, slots in owners.items()})
+        return GalleryState(
+            entities=self._entities,
+            galleries=self._galleries,
+            waiting=tuple(self._waiting(row) for row in self._store.pending(evidence.end)),
+            elsewhere=self._elsewhere(evidence),
+            heard=self._names_heard(evidence),
+        )
+
+    def _waiting(self, row: PendingRecord) -> Waiting:
+        if row.id not in self._owners:
+            owner = None
+            if row.modality is Modality.VOICE and row.observation is not None:
+                seen = self._store.observations(trace=row.trace)
+                owner = next((item.entity for item in seen if item.id == row.observation), None)
+            self._owners[row.id] = owner
+        return Waiting(row.id, row.modality, row.embedder, row.embedding, row.at, row.expires, self._owners[row.id])
+
+    def _elsewhere(self, evidence: SegmentEvidence) -> tuple[Presence, ...]:
+        return tuple(
+            Presence(entity, camera, start, end)
+            for entity, camera, start, end in self._store.people_between(evidence.start, evidence.end)
+            if camera != evidence.camera
+        )
+
+    def _names_heard(self, evidence: SegmentEvidence) -> tuple[HeardName, ...]:
+        """Earlier claims, read only when somebody is called by a name, and only for those who have none yet."""
+        called = any(
+            said.source is NameSource.ADDRESSED for words in evidence.utterances for said in names_in(words.text)
+        )
+        if not called:
+            return ()
+        found: list[HeardName] = []
+        for known in self._entities.values():
+            if known.name is None:
+                if known.id not in self._heard:
+                    claims = self._store.name_claims(known.id)
+                    self._heard[known.id] = tuple(HeardName(known.id, claim.name, claim.source) for claim in claims)
+                found += self._heard[known.id]
+        return tuple(found)
+
+
+def name_entity(store: Store, who: int, name: str) -> EntityRecord:
+    """Call somebody by a name, on the user's authority: evidence never changes it again.
+
+    Args:
+        store: the memory, open for writing.
+        who: id of the entity.
+        name: at most 100 characters.
+
+    Raises:
+        NotFoundError: nobody has this id.
+        UserError: the name is empty, too long, holds signs that cannot be shown, or reads like "person 3".
+    """
+    return store.set_name(who, name, NameSource.USER)
+
+
+def _known(record: EntityRecord) -> KnownEntity:
+    return KnownEntity(record.id, record.kind, record.name, record.name_source, record.last_seen)

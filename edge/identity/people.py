@@ -1,0 +1,523 @@
+"""Who is seen: from the faces of one segment to decisions about its people. Pure: same input, same output.
+
+Invariants (each has a property test):
+
+* only a safe face decides: an unsafe one, or a person without one, gets nobody, writes nothing and leaves nothing
+  waiting;
+* a match needs `face_match` (mean of the best three slots, each track represented by the mean of its best shots) and
+  `face_margin` over the second candidate; between `face_pending` and `face_match` nothing is decided;
+* two tracks that are seen at the same time never get one entity; the better one has it and the other is a contradiction
+  (a mirror, a screen); tracks apart in time may share one, also a new one;
+* nobody is seen by two cameras at once: such a match is a contradiction, refused and recorded;
+* the body is a weak witness: it shifts a face's score by its small weight while it is fresh, and never speaks alone;
+* the outcome depends neither on the order of tracks nor on their anchors;
+* vectors of different embedders are never compared.
+
+Doubtful evidence waits. It is decided when a later sighting agrees with it: together they match somebody (the mean
+over more shots separates same from different better: measured), or, alike three times and still unlike anybody, they
+are somebody new. To split one person in two can be put right by a merge; two people in one gallery spoil each other,
+so doubt never merges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from edge.identity.galleries import GalleryEditor, usable
+from edge.identity.state import GalleryState, Waiting, mean_unit
+from edge.settings import IdentitySettings
+from edge.types.evidence import FaceEvidence, SegmentEvidence, Track, Vector
+from edge.types.records import (
+    DecisionDraft,
+    EntityKey,
+    EntityKind,
+    Modality,
+    NewEntity,
+    Outcome,
+    PendingWrite,
+    mention,
+)
+
+PERSON = "person"
+ALIKE_TO_BE_NEW = 3  # sightings in the doubtful band that agree with each other before they are somebody new
+SHOWN_CANDIDATES = 3  # in a decision's evidence
+_MANY_WAITING = 8  # at most this many waiting sightings are joined with a new one
+_TOUCHING_BOXES = 0.3  # mean overlap with another person's box at which a body is not this person's alone
+
+
+@dataclass(slots=True, eq=False)
+class People:
+    """Decisions about the people who were seen."""
+
+    entities: list[NewEntity] = field(default_factory=list)
+    assigned: dict[str, EntityKey | None] = field(default_factory=dict)
+    confidence: dict[str, float] = field(default_factory=dict)
+    decisions: list[DecisionDraft] = field(default_factory=list)
+    pending: list[PendingWrite] = field(default_factory=list)
+    pending_used: list[int] = field(default_factory=list)
+    count: int = 0  # how many different people are seen, known or not
+
+
+@dataclass(slots=True, eq=False)
+class _Sight:
+    """One track with a safe face."""
+
+    track: Track
+    face: FaceEvidence
+    vector: Vector
+    body: Vector | None
+    ranked: list[tuple[EntityKey, float]]
+
+    @property
+    def quality(self) -> float:
+        best = self.face.shots[0] if self.face.shots else None
+        return 0.0 if best is None else best.norm * (1.0 - min(best.yaw, 3.0) / 3.0)
+
+
+@dataclass(slots=True, eq=False)
+class _Person:
+    """Tracks, apart in time, that are one person."""
+
+    sights: list[_Sight]
+    vector: Vector
+    ranked: list[tuple[EntityKey, float]]
+    outcome: Outcome | None = None
+    entity: EntityKey | None = None
+    reason: str = ""
+    margin: float | None = None
+    joined: list[Waiting] = field(default_factory=list)
+
+    @property
+    def embedder(self) -> str:
+        return self.sights[0].face.embedder
+
+    @property
+    def quality(self) -> float:
+        return max(sight.quality for sight in self.sights)
+
+    def meets(self, other: _Person) -> bool:
+        return any(together(a.track, b.track) for a in self.sights for b in other.sights)
+
+    def score(self, entity: EntityKey) -> float:
+        return next((score for who, score in self.ranked if who == entity), -1.0)
+
+
+def together(one: Track, other: Track) -> bool:
+    """Whether two tracks are in view at the same time."""
+    return max(one.start, other.start) <= min(one.end, other.end)
+
+
+def resolve_people(
+    evidence: SegmentEvidence, state: GalleryState, settings: IdentitySettings, editor: GalleryEditor
+) -> People:
+    """Decide who the people of a segment are; galleries learn in `editor`."""
+    return _Resolver(evidence, state, settings, editor).run()
+
+
+class _Resolver:
+    def __init__(
+        self, evidence: SegmentEvidence, state: GalleryState, settings: IdentitySettings, editor: GalleryEditor
+    ) -> None:
+        self.evidence = evidence
+        self.state = state
+        self.settings = settings
+        self.editor = editor
+        self.result = People()
+        self.used: set[int] = set()
+
+    def run(self) -> People:
+        tracks = sorted((track for track in self.evidence.tracks if track.label == PERSON), key=_canonical)
+        sights = [sight for track in tracks if (sight := self._sight(track, tracks)) is not None]
+        people = self._link(sights)
+        self._assign(people)
+        known = [person for person in people if person.outcome is Outcome.SAME]
+        # The best face is heard first: of one person seen twice at once, the reflection is the worse picture.
+        for person in sorted((p for p in people if p.outcome is None), key=lambda p: -p.quality):
+            self._judge_open(person, known)
+            if person.outcome in (Outcome.SAME, Outcome.NEW):
+                known.append(person)
+        for person in people:
+            self._conclude(person)
+        decided = {sight.track.anchor for sight in sights}
+        for track in tracks:
+            if track.anchor not in decided:
+                self._unsafe(track)
+        self.result.count = len(people) + sum(track.anchor not in decided for track in tracks)
+        self.result.pending_used = sorted(self.used)
+        return self.result
+
+    # -- evidence ----------------------------------------------------------------------------------------------------
+
+    def _sight(self, track: Track, tracks: Sequence[Track]) -> _Sight | None:
+        face = track.face
+        vector = usable(face.embedding) if face is not None and face.safe else None
+        if face is None or vector is None:
+            return None
+        body = usable(track.body) if track.body_embedder and not _crowded(track, tracks) else None
+        return _Sight(track, face, vector, body, self._rank(vector, face.embedder, track, body))
+
+    def _rank(self, vector: Vector, embedder: str, track: Track, body: Vector | None) -> list[tuple[EntityKey, float]]:
+        gallery = self.state.galleries.get((Modality.FACE, embedder))
+        if gallery is None:
+            return []
+        ranked = gallery.ranked(vector)
+        if body is None:
+            return ranked
+        weight = self.settings.body_weight
+        weighed = []
+        for entity, score in ranked:
+            known = self.state.entities.get(entity)
+            fresh = known is not None and abs(track.start - known.last_seen) <= self.settings.body_fresh_s
+            bodily = self.editor.score((Modality.BODY, track.body_embedder), entity, body) if fresh else None
+            if bodily is not None and score >= self.settings.face_pending:
+                score = (1 - weight) * score + weight * bodily
+            weighed.append((entity, score))
+        return sorted(weighed, key=lambda item: (-item[1], item[0]))
+
+    def _elsewhere(self, tracks: Sequence[Track], entity: EntityKey) -> str | None:
+        """The other camera that sees the entity at the time of these tracks."""
+        for seen in self.state.elsewhere:
+            if seen.entity != entity or seen.camera == self.evidence.camera:
+                continue
+            if any(max(seen.start, track.start) <= min(seen.end, track.end) for track in tracks):
+                return seen.camera
+        return None
+
+    def _certain(self, sight: _Sight) -> EntityKey | None:
+        if not sight.ranked:
+            return None
+        entity, score = sight.ranked[0]
+        second = sight.ranked[1][1] if len(sight.ranked) > 1 else -1.0
+        clear = score >= self.settings.face_match and score - second >= self.settings.face_margin
+        return entity if clear and self._elsewhere([sight.track], entity) is None else None
+
+    # -- one person, several tracks ----------------------------------------------------------------------------------
+
+    def _link(self, sights: list[_Sight]) -> list[_Person]:
+        """Join tracks, apart in time, that are one person: agglomerative, average linkage."""
+        certain = [self._certain(sight) for sight in sights]
+        count = len(sights)
+        links = np.full((count, count), -1.0)
+        for i in range(count):
+            for j in range(i + 1, count):
+                links[i, j] = links[j, i] = self._link_score(sights[i], sights[j], certain[i], certain[j])
+        groups = [[index] for index in range(count)]
+        while True:
+            best, pair = self.settings.face_match, None
+            for a in range(len(groups)):
+                for b in range(a + 1, len(groups)):
+                    block = links[np.ix_(groups[a], groups[b])]
+                    names = {certain[index] for index in groups[a] + groups[b]} - {None}
+                    alike = float(block.mean())
+                    allowed = len(names) <= 1 and block.min() > -1.0
+                    if allowed and (alike > best or (pair is None and alike == best)):
+                        best, pair = alike, (a, b)
+            if pair is None:
+                break
+            groups[pair[0]] += groups.pop(pair[1])
+        return [self._person([sights[index] for index in sorted(group)], certain, sights) for group in groups]
+
+    def _link_score(self, one: _Sight, other: _Sight, first: EntityKey | None, second: EntityKey | None) -> float:
+        if together(one.track, other.track) or one.face.embedder != other.face.embedder:
+            return -1.0
+        if first is not None and second is not None and first != second:
+            return -1.0
+        alike = float(one.vector @ other.vector)
+        if first is not None and first == second:
+            alike = max(alike, min(one.ranked[0][1], other.ranked[0][1]))
+        return max(alike, -0.999)
+
+    def _person(self, members: list[_Sight], certain: list[EntityKey | None], sights: list[_Sight]) -> _Person:
+        if len(members) == 1:
+            return _Person(members, members[0].vector, members[0].ranked)
+        vector = mean_unit([sight.vector for sight in members])
+        scores: dict[EntityKey, float] = {}
+        ranked = self._rank(vector, members[0].face.embedder, members[0].track, members[0].body)
+        scores.update(ranked)
+        for sight in members:
+            entity = certain[next(index for index, item in enumerate(sights) if item is sight)]
+            if entity is not None:
+                scores[entity] = max(scores[entity], sight.ranked[0][1])
+        return _Person(members, vector, sorted(scores.items(), key=lambda item: (-item[1], item[0])))
+
+    # -- known people ------------------------------------------------------------------------------------------------
+
+    def _assign(self, people: list[_Person]) -> None:
+        """Give entities to people, one to one, so that the sum of the scores is largest; settle what is clear."""
+        match, margin = self.settings.face_match, self.settings.face_margin
+        edges: dict[tuple[int, EntityKey], float] = {}
+        for row, person in enumerate(people):
+            top = person.ranked[0][1] if person.ranked else -1.0
+            for entity, score in person.ranked:
+                if score < match or score < top - margin:
+                    break
+                if self._elsewhere([sight.track for sight in person.sights], entity) is None:
+                    edges[row, entity] = score
+        columns = sorted({entity for _, entity in edges})
+        given: dict[int, EntityKey] = {}
+        if columns:
+            gain = np.zeros((len(people), len(columns)))
+            for (row, entity), score in edges.items():
+                gain[row, columns.index(entity)] = score
+            for row, column in zip(*linear_sum_assignment(-gain), strict=True):
+                if gain[row, column] > 0:
+                    given[int(row)] = columns[int(column)]
+        for row, person in enumerate(people):
+            taken = {given[other] for other in given if other != row and people[other].meets(person)}
+            self._settle(person, given.get(row), taken)
+
+    def _settle(self, person: _Person, entity: EntityKey | None, taken: set[EntityKey]) -> None:
+        match = self.settings.face_match
+        if not person.ranked or person.ranked[0][1] < match:
+            return
+        top, score = person.ranked[0]
+        tracks = [sight.track for sight in person.sights]
+        barred = {who for who, value in person.ranked if value >= match and self._elsewhere(tracks, who) is not None}
+        if entity is not None:
+            own = person.score(entity)
+            second = max(
+                (value for who, value in person.ranked if who != entity and who not in taken | barred), default=-1.0
+            )
+            person.margin = own - second
+            if person.margin >= self.settings.face_margin:
+                person.outcome, person.entity = Outcome.SAME, entity
+                person.reason = f"The face matches {mention(entity)} ({own:.2f}) and nobody else comes near."
+        elif top in barred:
+            person.outcome = Outcome.CONFLICT
+            camera = self._elsewhere(tracks, top)
+            person.reason = (
+                f"The face matches {mention(top)} ({score:.2f}), whom the camera “{camera}” sees at the same time."
+            )
+        elif top in taken:
+            person.outcome = Outcome.CONFLICT
+            person.reason = f"The face matches {mention(top)} ({score:.2f}), who is seen elsewhere in the same picture."
+
+    # -- doubtful and new people -------------------------------------------------------------------------------------
+
+    def _judge_open(self, person: _Person, known: list[_Person]) -> None:
+        """Decide about somebody who matches nobody clearly."""
+        settings = self.settings
+        near = max(
+            ((float(person.vector @ other.vector), other) for other in known if other.embedder == person.embedder),
+            key=lambda item: item[0],
+            default=(-1.0, None),
+        )
+        twice = max(
+            (
+                float(person.vector @ other.vector)
+                for other in known
+                if other.embedder == person.embedder and other.meets(person)
+            ),
+            default=-1.0,
+        )
+        if twice >= settings.face_match:
+            person.outcome = Outcome.CONFLICT
+            person.reason = f"The same face ({twice:.2f}) is seen elsewhere in the same picture."
+            return
+        top, score = person.ranked[0] if person.ranked else (0, -1.0)
+        alike = self._alike(person)
+        if score >= settings.face_pending:
+            if self._together_match(person, top, alike, known):
+                return
+            stranger = score < settings.face_match and len(alike) + 1 >= ALIKE_TO_BE_NEW
+            if not stranger or near[0] >= settings.face_pending:
+                person.outcome = Outcome.PENDING
+                person.reason = (
+                    f"The face is near to {mention(top)} ({score:.2f}) and to a second person."
+                    if score >= settings.face_match
+                    else f"The face resembles {mention(top)} ({score:.2f}), too little to be sure."
+                )
+                return
+            person.reason = (
+                f"The same face was seen {len(alike) + 1} times and never matched anybody (best {score:.2f})."
+            )
+        elif near[0] >= settings.face_pending:
+            person.outcome = Outcome.PENDING
+            person.reason = f"The face resembles another one of this segment ({near[0]:.2f}), too little to be sure."
+            return
+        else:
+            person.reason = "The face is clear and resembles nobody known."
+        person.outcome = Outcome.NEW
+        person.entity = -(len(self.result.entities) + 1)
+        self.result.entities.append(NewEntity(person.entity, EntityKind.PERSON))
+        person.joined = alike
+
+    def _alike(self, person: _Person) -> list[Waiting]:
+        """Waiting faces that are this person's."""
+        found = []
+        for row in self.state.waiting:
+            if row.modality is not Modality.FACE or row.embedder != person.embedder or row.id in self.used:
+                continue
+            vector = usable(row.embedding)
+            if vector is None or vector.size != person.vector.size or row.expires <= self.evidence.end:
+                continue
+            cosine = float(vector @ person.vector)
+            if cosine >= self.settings.face_match:
+                found.append((-cosine, row.id, row))
+        return [row for _, _, row in sorted(found, key=lambda item: item[:2])[:_MANY_WAITING]]
+
+    def _together_match(self, person: _Person, top: EntityKey, alike: list[Waiting], known: list[_Person]) -> bool:
+        """Whether this sighting and the waiting ones that agree with it match `top` together."""
+        gallery = self.state.galleries.get((Modality.FACE, person.embedder))
+        if not alike or gallery is None:
+            return False
+        tracks = [sight.track for sight in person.sights]
+        if self._elsewhere(tracks, top) is not None or any(p.entity == top and p.meets(person) for p in known):
+            return False
+        vectors = [person.vector, *(row.embedding for row in alike)]
+        singly = float(np.mean([dict(gallery.ranked(vector)).get(top, -1.0) for vector in vectors]))
+        ranked = gallery.ranked(mean_unit(vectors))
+        second = ranked[1][1] if len(ranked) > 1 else -1.0
+        settings = self.settings
+        if ranked[0][0] != top or ranked[0][1] < settings.face_match or ranked[0][1] - second < settings.face_margin:
+            return False
+        if singly < (settings.face_match + settings.face_pending) / 2:
+            return False
+        person.outcome, person.entity, person.joined = Outcome.SAME, top, alike
+        person.margin = ranked[0][1] - second
+        person.reason = (
+            f"Together with {len(alike)} earlier sighting(s) the face matches {mention(top)} ({ranked[0][1]:.2f})."
+        )
+        return True
+
+    # -- writing -----------------------------------------------------------------------------------------------------
+
+    def _conclude(self, person: _Person) -> None:
+        outcome = person.outcome or Outcome.PENDING
+        if outcome is Outcome.SAME and not person.joined:
+            person.joined = [row for row in self._alike(person) if self._belongs(row, person.entity)]
+        learned: dict[str, str] = {}
+        if outcome in (Outcome.SAME, Outcome.NEW) and person.entity is not None:
+            self.used.update(row.id for row in person.joined)
+            for sight in person.sights:
+                learned[sight.track.anchor] = self._learn(sight, person.entity)
+        elif outcome is Outcome.PENDING:
+            self._wait(person)
+        for sight in person.sights:
+            anchor = sight.track.anchor
+            self.result.assigned[anchor] = person.entity
+            if person.entity is not None:
+                known = person.score(person.entity)
+                self.result.confidence[anchor] = min(1.0, max(known, 0.5)) if outcome is Outcome.SAME else 1.0
+            evidence = self._evidence(sight, person, learned.get(anchor))
+            self.result.decisions.append(DecisionDraft(anchor, outcome, person.entity, person.reason, evidence))
+
+    def _belongs(self, row: Waiting, entity: EntityKey | None) -> bool:
+        gallery = self.state.galleries.get((Modality.FACE, row.embedder))
+        ranked = gallery.ranked(row.embedding) if gallery is not None else []
+        return not ranked or ranked[0][0] == entity or ranked[0][1] < self.settings.face_pending
+
+    def _learn(self, sight: _Sight, entity: EntityKey) -> str:
+        settings = self.settings
+        if sight.body is not None:
+            key = (Modality.BODY, sight.track.body_embedder)
+            self.editor.learn_body(
+                key, entity, sight.body, quality=sight.track.score, anchor=sight.track.anchor, ema=settings.ema
+            )
+        return self.editor.learn(
+            (Modality.FACE, sight.face.embedder),
+            entity,
+            sight.vector,
+            quality=sight.quality,
+            anchor=sight.track.anchor,
+            slots=settings.face_slots,
+            ema=settings.ema,
+            limit=settings.face_pending,
+            crop=sight.face.shots[0].crop if sight.face.shots else None,
+        )
+
+    def _wait(self, person: _Person) -> None:
+        best = max(person.sights, key=lambda sight: sight.quality)
+        expires = self.evidence.end + self.settings.pending_s
+        self.result.pending.append(
+            PendingWrite(best.track.anchor, Modality.FACE, person.embedder, person.vector, person.quality, expires)
+        )
+
+    def _evidence(self, sight: _Sight, person: _Person, learned: str | None) -> dict[str, object]:
+        settings = self.settings
+        found: dict[str, object] = {
+            "modality": Modality.FACE.value,
+            "embedder": sight.face.embedder,
+            "candidates": shown(person.ranked),
+            "thresholds": {
+                "match": settings.face_match,
+                "margin": settings.face_margin,
+                "pending": settings.face_pending,
+            },
+            "gates": gates(sight.face),
+        }
+        if person.margin is not None:
+            found["margin"] = round(person.margin, 4)
+        if len(person.sights) > 1:
+            found["with"] = [other.track.anchor for other in person.sights if other is not sight]
+        if sight.body is not None:
+            found["body"] = {"embedder": sight.track.body_embedder, "weight": settings.body_weight}
+        if person.joined:
+            found["earlier"] = [row.id for row in person.joined]
+        if learned is not None:
+            found["gallery"] = learned
+        return found
+
+    def _unsafe(self, track: Track) -> None:
+        """Somebody without a face that can be trusted: a possibility may be shown, nothing is written."""
+        face = track.face
+        found: dict[str, object] = {}
+        if face is None:
+            reason = "No face was seen."
+        else:
+            why = face.reason or ("there is no usable embedding" if face.safe else "it does not pass the gates")
+            reason = f"The face cannot be trusted: {why}."
+            found = {"modality": Modality.FACE.value, "embedder": face.embedder, "gates": gates(face)}
+            vector = usable(face.embedding)
+            gallery = self.state.galleries.get((Modality.FACE, face.embedder))
+            if vector is not None and gallery is not None:
+                found["possible"] = shown(gallery.ranked(vector))
+        self.result.assigned[track.anchor] = None
+        self.result.decisions.append(DecisionDraft(track.anchor, Outcome.UNSAFE, None, reason, found))
+
+
+def gates(face: FaceEvidence) -> dict[str, object]:
+    """What tells how far a face can be trusted, as JSON values."""
+    found: dict[str, object] = {"safe": face.safe, "reason": face.reason, "shots": len(face.shots)}
+    if face.shots:
+        best = face.shots[0]
+        for name in ("score", "width", "sharpness", "yaw", "norm"):
+            found[name] = round(float(getattr(best, name)), 3)
+    return found
+
+
+def shown(ranked: Sequence[tuple[EntityKey, float]]) -> list[dict[str, object]]:
+    """The first candidates with their scores, as JSON values."""
+    return [{"entity": entity, "score": round(score, 4)} for entity, score in ranked[:SHOWN_CANDIDATES]]
+
+
+def _canonical(track: Track) -> tuple[float, float, bytes, tuple[tuple[float, tuple[float, ...]], ...], str]:
+    """An order of tracks that does not depend on their anchors, as long as anything else tells them apart."""
+    face = track.face.embedding if track.face is not None else None
+    return (track.start, track.end, b"" if face is None else face.tobytes(), track.boxes, track.anchor)
+
+
+def _crowded(track: Track, tracks: Sequence[Track]) -> bool:
+    """Whether another person's box covers much of this one's: then the body embedding is of both."""
+    mine = dict(track.boxes)
+    for other in tracks:
+        if other is track:
+            continue
+        shared = [_overlap(mine[at], box) for at, box in other.boxes if at in mine]
+        if shared and float(np.mean(shared)) > _TOUCHING_BOXES:
+            return True
+    return False
+
+
+def _overlap(one: Sequence[float], other: Sequence[float]) -> float:
+    width = min(one[2], other[2]) - max(one[0], other[0])
+    height = min(one[3], other[3]) - max(one[1], other[1])
+    if width <= 0 or height <= 0:
+        return 0.0
+    both = width * height
+    areas = (one[2] - one[0]) * (one[3] - one[1]) + (other[2] - other[0]) * (other[3] - other[1])
+    return both / max(areas - both, 1e-9)
