@@ -10,6 +10,7 @@ from edge.perceive.embed import CropEmbedder, Embedder
 from edge.perceive.faces import FaceFinder, build_face_detector
 from edge.perceive.objects import ObjectDetector, build_object_detector
 from edge.perceive.perceiver import Perceiver
+from edge.perceive.speech import build_speech
 from edge.perceive.voices import Listener
 from edge.settings import PerceiveSettings
 
@@ -58,12 +59,9 @@ def build_perceiver(
     if any(spec.role == "body-embedding" and spec.present for spec in catalog.models):
         bodies = CropEmbedder(catalog.default("body-embedding"), runtime)
     if speech:
-        from edge.perceive.speech import build_speech
-
-        try:
-            listener = build_speech(catalog, runtime, settings)
-        except ModelError as error:
-            absent(error, "Nothing is heard:")
+        analyser = build_speech(catalog, runtime, settings)
+        missing.extend(analyser.missing)
+        listener = analyser
     return Perceiver(
         objects=objects,
         faces=faces,

@@ -21,6 +21,7 @@ from edge.perceive.mouth import compare
 from edge.perceive.objects import ObjectDetector
 from edge.perceive.shots import embed_shots, face_evidence, keep_shot, make_shot, shot_quality, usable
 from edge.perceive.sightings import PERSON, Sighting, body_look, face_look, gather
+from edge.perceive.speech import SpeechEvidence
 from edge.perceive.stitch import one_class, split, stitch, usable_mean
 from edge.perceive.tracking import BodyCrop, Tracker, Tracklet
 from edge.perceive.voices import Face, Listener, tie
@@ -34,9 +35,7 @@ from edge.types.evidence import (
     PerceptionCounts,
     SegmentEvidence,
     Track,
-    Utterance,
     Vector,
-    Voice,
 )
 from edge.types.media import Frame, Image, Segment, Span
 
@@ -227,24 +226,24 @@ class Perceiver:
             self._track(f"a{index + 1}", tracklet, segment, faces.get(tracklet.number), bodies.get(tracklet.number))
             for index, tracklet in enumerate(kept)
         )
-        voices, utterances, untranscribed, other_language, refused = self._listen(segment, kept, tracks)
+        heard = self._listen(segment, kept, tracks)
         return SegmentEvidence(
             camera=segment.camera,
             start=segment.start,
             end=segment.end,
             tracks=tracks,
-            voices=voices,
-            utterances=utterances,
+            voices=heard.voices,
+            utterances=heard.utterances,
             key_frames=self._key_frames(kept),
-            speech_untranscribed=untranscribed,
-            other_language=other_language,
+            speech_untranscribed=heard.untranscribed,
+            other_language=heard.other_language,
             counts=PerceptionCounts(
                 object_frames=self._object_frames,
                 face_frames=len(self._face_frames),
                 faces_embedded=embedded,
                 bodies_embedded=bodies_embedded,
                 speech_seconds=sum(span.end - span.start for span in segment.speech),
-                words_refused=refused,
+                words_refused=heard.refused_words,
             ),
         )
 
@@ -335,23 +334,19 @@ class Perceiver:
             boxes.append((seen.at, normalise(box, width, height)))
         return tuple(boxes)
 
-    def _listen(
-        self, segment: Segment, kept: Sequence[Tracklet], tracks: Sequence[Track]
-    ) -> tuple[tuple[Voice, ...], tuple[Utterance, ...], bool, bool, int]:
+    def _listen(self, segment: Segment, kept: Sequence[Tracklet], tracks: Sequence[Track]) -> SpeechEvidence:
         if self._speech is None:
-            return (), (), False, False, 0
+            return SpeechEvidence()
         heard = self._speech.analyse(segment)
         turns: dict[str, list[Span]] = {}
-        for utterance in heard.utterances:
-            if utterance.voice is not None:
-                turns.setdefault(utterance.voice, []).append(Span(utterance.start, utterance.end))
+        for turn in heard.turns:
+            turns.setdefault(turn.voice, []).append(Span(turn.start, turn.end))
         faces = [
             Face(track.anchor, track.start, track.end, tracklet.moves)
             for track, tracklet in zip(tracks, kept, strict=True)
             if track.label == PERSON
         ]
-        voices = tie(heard.voices, turns, faces)
-        return voices, heard.utterances, heard.untranscribed, heard.other_language, heard.refused_words
+        return replace(heard, voices=tie(heard.voices, turns, faces))
 
     def _key_frames(self, kept: Sequence[Tracklet]) -> tuple[KeyFrame, ...]:
         anchors = {t.number: f"a{index + 1}" for index, t in enumerate(kept)}

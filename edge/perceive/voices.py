@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from edge.perceive.mouth import MouthMove, mouth_motion
-from edge.types.evidence import Utterance, Voice
+from edge.perceive.speech import SpeechEvidence
+from edge.types.evidence import Voice
 from edge.types.media import Segment, Span
 
 SPEAKING = 1.2  # mouth motion over upper-face motion: talkers lie above it, silent faces below (measured)
@@ -16,39 +17,10 @@ _COVER = 0.8  # share of a voice's speech during which its face is in view
 _VISIBLE = 0.2  # share of a voice's speech that makes a person a candidate
 
 
-class Heard(Protocol):
-    """What was heard in a segment."""
-
-    @property
-    def voices(self) -> tuple[Voice, ...]:
-        """Its speakers."""
-        ...
-
-    @property
-    def utterances(self) -> tuple[Utterance, ...]:
-        """What they said."""
-        ...
-
-    @property
-    def untranscribed(self) -> bool:
-        """Speech that could not be put into words."""
-        ...
-
-    @property
-    def other_language(self) -> bool:
-        """Speech that is not in the recogniser's language."""
-        ...
-
-    @property
-    def refused_words(self) -> int:
-        """Words that were thrown away as invented."""
-        ...
-
-
 class Listener(Protocol):
     """What the Perceiver needs of the speech side."""
 
-    def analyse(self, segment: Segment) -> Heard:
+    def analyse(self, segment: Segment) -> SpeechEvidence:
         """Listen to the sound of a segment."""
         ...
 
