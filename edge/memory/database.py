@@ -46,10 +46,12 @@ def connect(path: Path, key: MasterKey, *, readonly: bool = False) -> apsw.Conne
 
 def _open(path: Path, key: MasterKey, *, readonly: bool) -> apsw.Connection:
     if not readonly:
+        _make_private(path)
         connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
         try:
             _unlock(connection, key)
-            connection.pragma("auto_vacuum", 2)  # incremental; holds from the first table on
+            if not fetch(connection, "select 1 from sqlite_schema limit 1"):
+                connection.pragma("auto_vacuum", 2)  # incremental; can be chosen before the first table only
             connection.pragma("journal_mode", "wal")
             connection.pragma("synchronous", 2)  # full: a commit survives a power cut
             connection.pragma("journal_size_limit", JOURNAL_LIMIT)
@@ -76,6 +78,14 @@ def _open(path: Path, key: MasterKey, *, readonly: bool) -> apsw.Connection:
         connection.close()
         raise
     return connection
+
+
+def _make_private(path: Path) -> None:
+    """Make an empty file that nobody else can read; SQLite gives its logs the same mode."""
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        return  # not opened here: closing it again would drop SQLite's locks
 
 
 def _unlock(connection: apsw.Connection, key: MasterKey) -> None:

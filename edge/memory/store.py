@@ -5,8 +5,6 @@ docs/adr/0002-store.md says which promises it keeps and how.
 
 from __future__ import annotations
 
-import fcntl
-import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -15,8 +13,8 @@ from typing import Self, TypeVar
 
 from edge.clock import utc_now
 from edge.errors import NotFoundError, ReflectWorldError, StoreError, UserError
-from edge.memory import commit, frames, names
-from edge.memory.database import connect, read_only, transaction, translated
+from edge.memory import commit, frames, locks, names
+from edge.memory.database import connect, transaction, translated
 from edge.memory.health import problems
 from edge.memory.keys import MasterKey, obtain_key
 from edge.memory.people import PeopleReads
@@ -28,7 +26,6 @@ from edge.settings import MemorySettings
 from edge.types.records import DEFAULT_USER, CommitDraft, Committed, EntityRecord, MemoryCounts, NameSource
 
 Result = TypeVar("Result")
-LOCK_FILE = "lock"
 
 
 class Store(EventReads, PeopleReads):
@@ -85,8 +82,10 @@ class Store(EventReads, PeopleReads):
                 raise
             return store
         with translated(path):
+            if home.exists() and not home.is_dir():
+                raise StoreError(home, f"“{home}” is a file; set REFLECTWORLD_HOME to a folder.")
             home.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with _locked(home), ExitStack() as undo:
+            with locks.opening(home), ExitStack() as undo:
                 key = obtain_key(home, settings, exists=_holds_memory(home), passphrase=passphrase)
                 memory = connect(path, key)
                 undo.callback(memory.close)
@@ -193,26 +192,15 @@ class Store(EventReads, PeopleReads):
         Raises:
             StoreError: another process has it.
         """
-        folder = self.home / "claims"
-        with translated(self.home / MEMORY_FILE):
-            folder.mkdir(mode=0o700, exist_ok=True)
-            descriptor = os.open(
-                folder / what.encode().hex()[:200], os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
-            )
-        try:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                holder = os.pread(descriptor, 500, 0).decode(errors="replace").strip() or "another process"
-                raise StoreError(
-                    self.home, f"{holder} is at it already ({what}); stop it first, or wait until it has finished."
-                ) from error
+        with ExitStack() as held:
             with translated(self.home / MEMORY_FILE):
-                os.ftruncate(descriptor, 0)
-                os.pwrite(descriptor, f"`{purpose}` (pid {os.getpid()})".encode(), 0)
+                held.enter_context(locks.claimed(self.home, what, purpose))
             yield
-        finally:
-            os.close(descriptor)
+
+    def claims(self) -> list[str]:
+        """Which long work other processes and this one are at now, in words."""
+        with translated(self.home / MEMORY_FILE):
+            return locks.claims(self.home)
 
     def _write(self, work: Callable[[Files], Result]) -> Result:
         if self._writer is None:
@@ -266,17 +254,3 @@ def _holds_memory(home: Path) -> bool:
 
 def _upkeep(files: Files) -> bool:
     return frames.remove_discarded(files.memory, files.frames)
-
-
-@contextmanager
-def _locked(home: Path) -> Iterator[None]:
-    """Let one process at a time make or change the tables."""
-    try:
-        descriptor = os.open(home / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    except PermissionError as error:
-        raise read_only(home / LOCK_FILE) from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
