@@ -11,7 +11,8 @@ import threading
 from collections.abc import Iterator
 
 from edge.capture.guards import worth_analysing
-from edge.capture.segmenter import Segmenter, SpeechChangeLike, VoiceActivityLike
+from edge.capture.hearing import SpeechChangeLike, VoiceActivityLike
+from edge.capture.segmenter import Segmenter
 from edge.capture.source import Source, StartFrom, open_source
 from edge.settings import CaptureSettings
 from edge.types.media import Frame, Mode, Segment

@@ -33,7 +33,7 @@ class Faults:
         return taken
 
 
-def packets(container: av.container.InputContainer, streams: list[Any], faults: Faults) -> Iterator[av.Packet]:
+def packets(container: av.container.InputContainer, streams: list[Any], faults: Faults) -> Iterator[Any]:
     """All packets of some streams, with one flush packet each at the end."""
     failures = 0
     while True:
@@ -57,7 +57,7 @@ def packets(container: av.container.InputContainer, streams: list[Any], faults: 
         yield flush
 
 
-def decode_packet(packet: av.Packet, faults: Faults) -> list[Any]:
+def decode_packet(packet: Any, faults: Faults) -> list[Any]:
     """The frames of one packet; a packet that cannot be decoded is counted."""
     try:
         return list(packet.decode())

@@ -105,9 +105,9 @@ def _is_default(stream: Any) -> bool:
 
 def select(container: av.container.InputContainer, *indexes: int) -> Any:
     """Prepare some streams for decoding and leave out the others; returns the last of them."""
-    for stream in container.streams:
-        if stream.index not in indexes:
-            stream.discard = av.stream.Discard.all
+    for other in container.streams:
+        if other.index not in indexes:
+            other.discard = av.stream.Discard.all
     for index in indexes:
         stream: Any = container.streams[index]
         if stream.type == "video":

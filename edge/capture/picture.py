@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 import av
 import cv2
@@ -62,7 +63,7 @@ class Picture:
         frame = self.content
         width, height = fitted(frame.width, frame.height, self.aspect, max_side)
         bgr = frame.reformat(width=width, height=height, format="bgr24", interpolation="AREA").to_ndarray()
-        return upright(bgr, display_matrix(frame))
+        return upright(np.asarray(bgr, dtype=np.uint8), display_matrix(frame))
 
     def _grey(self, size: tuple[int, int]) -> Grey:
         plane = luma(self.content)
@@ -74,8 +75,10 @@ def luma(content: av.VideoFrame | Image) -> Grey:
     if isinstance(content, np.ndarray):
         return np.asarray(cv2.cvtColor(content, cv2.COLOR_BGR2GRAY), dtype=np.uint8)
     if content.format.name in _LUMA_FIRST:
-        plane = content.planes[0]
-        rows = np.frombuffer(plane, np.uint8)[: plane.height * plane.line_size].reshape(plane.height, plane.line_size)
+        plane: Any = content.planes[0]
+        rows: Grey = np.frombuffer(plane, np.uint8)[: plane.height * plane.line_size].reshape(
+            plane.height, plane.line_size
+        )
         return rows[:, : plane.width]
     return np.asarray(content.reformat(format="gray8").to_ndarray(), dtype=np.uint8)
 
@@ -97,7 +100,7 @@ def sane_aspect(aspect: Fraction | None) -> float:
 
 def display_matrix(frame: av.VideoFrame) -> NDArray[np.int32] | None:
     """The (3, 3) matrix, in 16.16 fixed point, that turns the stored picture upright; None if there is none."""
-    data = frame.side_data.get("DISPLAYMATRIX")
+    data: Any = frame.side_data.get("DISPLAYMATRIX")
     if data is None:
         return None
     return np.frombuffer(bytes(data), np.int32).reshape(3, 3)

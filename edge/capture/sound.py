@@ -36,8 +36,8 @@ class Chunk:
 class Mixer:
     """Mono from one or two channels that does not cancel out.
 
-    The mean of both channels is silent when they are in anti-phase (a miswired microphone); then the louder channel alone
-    is taken until the mean carries sound again.
+    The mean of both channels is silent when they are in anti-phase (a miswired microphone); then the louder channel
+    alone is taken until the mean carries sound again.
     """
 
     def __init__(self) -> None:
@@ -48,8 +48,8 @@ class Mixer:
     def mix(self, channels: Samples) -> Samples:
         """(C, n) → (n,), C being 1 or 2."""
         if len(channels) == 1:
-            return channels[0]
-        mid = channels.mean(axis=0, dtype=np.float32)
+            return np.asarray(channels[0], dtype=np.float32)
+        mid: Samples = channels.mean(axis=0, dtype=np.float32)
         count = channels.shape[1]
         keep = float(np.exp(-count / (_MEMORY_S * SAMPLE_RATE)))
         self._mid = keep * self._mid + float(np.square(mid, dtype=np.float64).sum())
@@ -117,7 +117,9 @@ class Resampler:
         for frame in frames:
             if not frame.samples:
                 continue
-            samples = np.clip(np.nan_to_num(self._mixer.mix(frame.to_ndarray())), -1.0, 1.0)
+            samples = np.clip(
+                np.nan_to_num(self._mixer.mix(frame.to_ndarray().astype(np.float32, copy=False))), -1.0, 1.0
+            )
             begin, self._next = self._next, self._next + len(samples)
             repeated = max(0, self._given - begin)
             if repeated >= len(samples):

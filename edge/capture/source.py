@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import av
 
@@ -83,7 +83,7 @@ class Source:
             self._feed.close()
             self._feed = None
 
-    def __enter__(self) -> Source:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -96,8 +96,8 @@ def open_source(uri: str, *, camera: str | None, start: float | None, settings: 
     Args:
         uri: a file (video, sound or still image), `rtsp(s)://…`, `http(s)://…`, `usb:N` or `/dev/videoN`.
         camera: the name of the camera; None: from the file's name or the host.
-        start: UTC of media time 0, POSIX seconds; None: when the recording was made (`Source.start_from` says how that is
-            known); a live source starts now.
+        start: UTC of media time 0, POSIX seconds; None: when the recording was made (`Source.start_from` says how that
+            is known); a live source starts now.
         settings: how it will be read.
 
     Returns:
@@ -166,7 +166,7 @@ def _open_still(address: Address, camera: str, start: float | None) -> Source:
         height=image.shape[0],
     )
 
-    def opener(mode: Mode) -> Feed:  # noqa: ARG001  # a picture is read in one way
+    def opener(mode: Mode) -> Feed:  # a picture is read in one way
         return RecordedFeed(still_pictures(image, faults), None, lambda: None)
 
     return Source(info, start_from, opener, live=False)
@@ -179,7 +179,7 @@ def _open_recording(address: Address, camera: str, start: float | None, fingerpr
     began, start_from = _start(start, facts.recorded, path, facts.duration or 0.0)
     info = _info(address, camera, fingerprint, began, facts)
 
-    def opener(mode: Mode) -> Feed:  # noqa: ARG001  # a recording is read in one way
+    def opener(mode: Mode) -> Feed:  # a recording is read in one way
         return _recorded_feed(address, facts)
 
     return Source(info, start_from, opener, live=False)
@@ -264,7 +264,7 @@ def _look_into(container: av.container.InputContainer, address: Address) -> _Fac
         raise SourceError(shown, f"Nothing in “{shown}” can be decoded: it is damaged or cut short; copy it again.")
     size = (0, 0)
     firsts: dict[str, float] = {}
-    if isinstance(picture, av.VideoFrame):
+    if isinstance(picture, av.VideoFrame) and video is not None:
         aspect = sane_aspect(video.sample_aspect_ratio or video.codec_context.sample_aspect_ratio)
         size = fitted(picture.width, picture.height, aspect, None)
         size = size[::-1] if turns(display_matrix(picture)) else size

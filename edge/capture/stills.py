@@ -34,8 +34,8 @@ def is_still(path: Path, head: bytes) -> bool:
 def read_still(path: Path) -> tuple[Image, int]:
     """Decode a still image.
 
-    Orientation of EXIF is applied, grey becomes BGR, transparency is laid on white, 16 bits become 8. The rows of a JPEG
-    that never arrived are cut off.
+    Orientation of EXIF is applied, grey becomes BGR, transparency is laid on white, 16 bits become 8. The rows of a
+    JPEG that never arrived are cut off.
 
     Returns:
         Upright BGR, and 1 if the file was cut short (else 0).
@@ -64,8 +64,8 @@ def still_pictures(image: Image, faults: int) -> Iterator[Picture]:
 def _decoded(buffer: np.ndarray[tuple[int], np.dtype[np.uint8]]) -> Image | None:
     try:
         raw = cv2.imdecode(buffer, cv2.IMREAD_UNCHANGED)
-        if raw is not None and raw.ndim == 3 and raw.shape[2] == 4:  # noqa: PLR2004  # BGRA
-            scale = np.iinfo(raw.dtype).max if raw.dtype.kind == "u" else 1.0
+        if raw is not None and raw.ndim == 3 and raw.shape[2] == 4:  # BGRA
+            scale = {1: 255.0, 2: 65535.0}.get(raw.dtype.itemsize, 1.0)
             part = raw.astype(np.float32) / scale
             alpha = part[:, :, 3:]
             return np.asarray(np.rint((part[:, :, :3] * alpha + (1 - alpha)) * _WHITE), dtype=np.uint8)
