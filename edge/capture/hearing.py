@@ -1,7 +1,8 @@
 """The sound of the open segment: where somebody speaks, and where sound may be parted.
 
 Sound is parted at the quietest instant near a boundary, so that words stay whole. The instant is a function of the
-sound and of the boundary alone, and never moves back as boundaries move on: a run that resumes at a boundary finds it again,
+sound and of the boundary alone, and never moves back as boundaries move on: a run that resumes at a boundary finds it
+again,
 and each sample belongs to one segment.
 """
 
