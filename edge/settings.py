@@ -24,15 +24,29 @@ class CaptureSettings(_Room):
     """How sources are read and cut."""
 
     segment_max_s: float = Field(30.0, gt=1, le=30, description="longest segment, s (ReflectWorld-MM, 3.2: at most 30)")
-    segment_min_s: float = Field(8.0, ge=1, le=30, description="no cut at an end of speech or a slow change before this, s")
-    speech_end_s: float = Field(1.0, ge=0.3, le=5, description="silence that ends an utterance and may end a segment, s")
+    segment_min_s: float = Field(
+        8.0, ge=1, le=30, description="no cut at an end of speech or a slow change before this, s"
+    )
+    speech_end_s: float = Field(
+        1.0, ge=0.3, le=5, description="silence that ends an utterance and may end a segment, s"
+    )
     sample_fps: float = Field(2.0, gt=0, le=30, description="frames a second that are looked at, 1/s")
     cut_threshold: float = Field(10.0, gt=0, description="scene cut: mean absolute difference of 64×36 grey, 0..255")
     cut_ratio: float = Field(2.0, gt=1, description="scene cut: times the largest of the neighbouring ±3 frames")
-    duplicate_threshold: float = Field(1.0, ge=0, description="sampled frames that differ less than this (0..255, worst of 8×8 tiles) from the last chosen are left out")
-    change_threshold: float = Field(18.0, gt=0, description="slow visual change against the segment's first frame that ends it, 0..255")
-    event_gap_s: float = Field(30.0, gt=0, description="a gap longer than this starts a new event, s (ReflectWorld-MM: 30)")
-    max_side_px: int = Field(1280, ge=160, description="frames are scaled down so that their longer side is at most this, px")
+    duplicate_threshold: float = Field(
+        1.0,
+        ge=0,
+        description="sampled frames that differ less than this (0..255, worst of 8×8 tiles) from the last chosen are left out",
+    )
+    change_threshold: float = Field(
+        18.0, gt=0, description="slow visual change against the segment's first frame that ends it, 0..255"
+    )
+    event_gap_s: float = Field(
+        30.0, gt=0, description="a gap longer than this starts a new event, s (ReflectWorld-MM: 30)"
+    )
+    max_side_px: int = Field(
+        1280, ge=160, description="frames are scaled down so that their longer side is at most this, px"
+    )
     queue_items: int = Field(32, ge=2, description="bound of the channel from capture to perception, items")
 
 
@@ -50,7 +64,9 @@ class PerceiveSettings(_Room):
     object_threshold: float = Field(0.38, gt=0, lt=1, description="object detector score")
     face_threshold: float = Field(0.6, gt=0, lt=1, description="face detector score to be shown at all")
     face_input_px: int = Field(640, ge=160, le=1920, description="longer side of the face detector's input, px")
-    face_min_width_px: float = Field(30.0, gt=0, description="gate: narrower faces never write an identity, px of the frame")
+    face_min_width_px: float = Field(
+        30.0, gt=0, description="gate: narrower faces never write an identity, px of the frame"
+    )
     face_min_score: float = Field(0.9, gt=0, lt=1, description="gate: face detector score")
     face_min_norm: float = Field(46.0, gt=0, description="gate: L2 norm of the raw face embedding")
     face_max_yaw: float = Field(1.5, gt=0, description="gate: |nose offset| / half the eye distance")
@@ -69,16 +85,24 @@ class PerceiveSettings(_Room):
 class IdentitySettings(_Room):
     """When two sightings are one person."""
 
-    face_match: float = Field(0.58, gt=0, lt=1, description="cosine: mean of the top 3 gallery slots; same person at or above")
-    face_margin: float = Field(0.04, ge=0, lt=1, description="a match must beat the second candidate by this, else it waits")
+    face_match: float = Field(
+        0.58, gt=0, lt=1, description="cosine: mean of the top 3 gallery slots; same person at or above"
+    )
+    face_margin: float = Field(
+        0.04, ge=0, lt=1, description="a match must beat the second candidate by this, else it waits"
+    )
     face_pending: float = Field(0.48, gt=0, lt=1, description="between this and face_match nothing is decided")
     face_slots: int = Field(8, ge=1, le=64, description="face slots an entity")
     voice_match: float = Field(0.70, gt=0, lt=1, description="cosine: same voice at or above")
     voice_pending: float = Field(0.65, gt=0, lt=1, description="between this and voice_match nothing is decided")
-    voice_new_s: float = Field(4.0, gt=0, description="speech that makes an unknown voice somebody at once, s; less must be heard twice")
+    voice_new_s: float = Field(
+        4.0, gt=0, description="speech that makes an unknown voice somebody at once, s; less must be heard twice"
+    )
     voice_slots: int = Field(4, ge=1, le=64, description="voice slots an entity")
     body_weight: float = Field(0.2, ge=0, le=0.5, description="weight of the body beside the face")
-    body_fresh_s: float = Field(1800.0, gt=0, description="a body (clothes) counts only this long after its person was last seen, s")
+    body_fresh_s: float = Field(
+        1800.0, gt=0, description="a body (clothes) counts only this long after its person was last seen, s"
+    )
     ema: float = Field(0.2, gt=0, lt=1, description="weight of a new sighting in its slot (Light-Omni, A.1)")
     pending_s: float = Field(86_400.0, gt=0, description="how long undecided evidence waits, s")
 
@@ -102,7 +126,9 @@ class RecallSettings(_Room):
 class Settings(BaseSettings):
     """All settings of one process."""
 
-    model_config = SettingsConfigDict(env_prefix="REFLECTWORLD_", env_nested_delimiter="__", frozen=True, extra="ignore")
+    model_config = SettingsConfigDict(
+        env_prefix="REFLECTWORLD_", env_nested_delimiter="__", frozen=True, extra="ignore"
+    )
 
     home: Path = Field(default_factory=lambda: default_home(), description="folder of the memory")
     user: str = Field("owner", description="whose memory it is")
@@ -133,4 +159,6 @@ def load_settings(home: Path | None = None) -> Settings:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise SettingsError(f"The setting “{where}” cannot be used: {first['msg']}. Correct or unset its environment variable.") from error
+        raise SettingsError(
+            f"The setting “{where}” cannot be used: {first['msg']}. Correct or unset its environment variable."
+        ) from error

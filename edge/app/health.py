@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edge.errors import ReflectWorldError
-from edge.infer import Catalog, Runtime
+from edge.infer import Catalog, Runtime, verify_models
 from edge.memory import Store
 from edge.settings import Settings
 from edge.types.records import MemoryCounts, SourceRecord
@@ -23,7 +23,7 @@ class State:
     home: Path
     counts: MemoryCounts
     sources: tuple[SourceRecord, ...]
-    writer: str | None  # who writes it now, in words
+    busy: tuple[str, ...]  # what other processes do with it now, in words
     free_bytes: int  # on the device that holds it
 
 
@@ -48,7 +48,7 @@ def look(settings: Settings) -> State:
             home=settings.home,
             counts=store.counts(),
             sources=tuple(store.sources()),
-            writer=store.writer(),
+            busy=tuple(store.claims()),
             free_bytes=shutil.disk_usage(settings.home).free,
         )
 
@@ -81,9 +81,15 @@ def _memory(settings: Settings) -> Iterator[Check]:
         problems = store.integrity()
         counts = store.counts()
     if problems:
-        yield Check("memory", ok=False, detail="; ".join(problems[:3]), remedy="Keep a copy of the folder before anything else.")
+        yield Check(
+            "memory", ok=False, detail="; ".join(problems[:3]), remedy="Keep a copy of the folder before anything else."
+        )
     else:
-        yield Check("memory", ok=True, detail=f"whole: {counts.traces} moments in {counts.bytes / 1e6:.1f} MB at {settings.home}")
+        yield Check(
+            "memory",
+            ok=True,
+            detail=f"whole: {counts.traces} moments in {counts.bytes / 1e6:.1f} MB at {settings.home}",
+        )
 
 
 def _disk(settings: Settings) -> Iterator[Check]:
@@ -104,12 +110,10 @@ def _networks(settings: Settings) -> Iterator[Check]:
 
 
 def _models(settings: Settings) -> Iterator[Check]:
-    for spec in Catalog.load(settings.infer).models:
-        if spec.optional and not spec.present:
+    catalog = Catalog.load(settings.infer)
+    needed = {spec.id for spec in catalog.defaults()}
+    for checked in verify_models(catalog):
+        if checked.state == "missing" and checked.model not in needed:
             continue
-        try:
-            spec.verify()
-        except ReflectWorldError as error:
-            yield Check(f"model {spec.id}", ok=False, detail=str(error))
-        else:
-            yield Check(f"model {spec.id}", ok=True, detail=f"{spec.role}, {spec.licence}")
+        name = f"model {checked.model} ({checked.file})"
+        yield Check(name, ok=checked.state == "ok", detail=checked.state, remedy=checked.remedy)

@@ -9,8 +9,6 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-import structlog
-
 from edge.app.channel import Channel
 from edge.app.compose import compose, skipped
 from edge.app.rooms import Rooms
@@ -19,9 +17,7 @@ from edge.clock import monotonic
 from edge.memory import search_units
 from edge.perceive import describe
 from edge.types.media import Frame, Mode, Segment, SourceInfo
-from edge.types.records import CommitDraft, Committed, EntityKind, render
-
-log = structlog.get_logger(__name__)
+from edge.types.records import CommitDraft, Committed, EntityKind
 
 
 @dataclass(slots=True)
@@ -38,7 +34,8 @@ class WatchReport:
     frames_pruned: int = 0
     frames_dropped: int = 0
     faults: int = 0
-    people: set[int] = field(default_factory=set)  # entities seen or heard
+    people: set[int] = field(default_factory=set)  # entities that were seen
+    voices: set[int] = field(default_factory=set)  # entities that were only heard
     new_people: int = 0
     utterances: int = 0
     elapsed: float = 0.0  # s
@@ -88,6 +85,10 @@ class Watch:
             SourceError: the source cannot be read.
             FaultError: the memory cannot be written. What was committed is kept.
         """
+        with self._rooms.store.claim(f"camera {self.info.camera}", f"reflectworld watch {self.info.uri}"):
+            return self._run(on_progress)
+
+    def _run(self, on_progress: Callable[[WatchReport], None]) -> WatchReport:
         began = monotonic()
         known = self._rooms.store.source(self.info.camera, self.info.fingerprint, self.info.start)
         if known is not None and known.finished:
@@ -163,19 +164,16 @@ class Watch:
         report.segments += 1
         report.utterances += len(draft.utterances)
         report.new_people += sum(entity.kind is EntityKind.PERSON for entity in draft.entities)
-        report.people.update(
-            committed.entities.get(seen.entity, seen.entity)
-            for seen in draft.observations
-            if seen.entity is not None
-        )
+        for seen in draft.observations:
+            if seen.entity is not None:
+                kind = report.voices if seen.label == "voice" else report.people
+                kind.add(committed.entities.get(seen.entity, seen.entity))
 
     def _with_vectors(self, draft: CommitDraft) -> CommitDraft:
         embedder = self._rooms.embedder
         if embedder is None or draft.trace is None:
             return draft
         titles = self._rooms.store.titles()
-        title = lambda key: titles.get(key, "someone new")  # noqa: E731
-        units = [render(unit, title) for unit in search_units(draft)]
-        whole = render(draft.trace.text, title)
-        vectors = embedder.embed([whole, *units])
+        texts = search_units(draft, lambda key: titles.get(key, "someone"))
+        vectors = embedder.embed([texts.whole, *texts.units])
         return replace(draft, vector=vectors[0], line_vectors=tuple(vectors[1:]), embedder=embedder.key)

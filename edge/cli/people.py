@@ -104,7 +104,9 @@ def find_person(store: Store, who: str) -> EntityRecord:
             return store.entity(number)
     found = store.find_entities(who)
     if not found:
-        raise NotFoundError(who, f"Nobody in the memory is called “{who[:60]}”; `reflectworld people list` shows who is.")
+        raise NotFoundError(
+            who, f"Nobody in the memory is called “{who[:60]}”; `reflectworld people list` shows who is."
+        )
     if len(found) > 1:
         ids = ", ".join(public_id(Kind.ENTITY, person.id) for person in found)
         raise UserError(f"“{who[:60]}” means {len(found)} people ({ids}); give the id of one.")
@@ -130,7 +132,7 @@ def person_json(store: Store, person: EntityRecord) -> dict[str, object]:
                 "end": iso(seen.end),
                 "text": seen.text,
             }
-            for seen in reversed(store.observations(entity=person.id, limit=None))
+            for seen in store.observations(entity=person.id, limit=max(1, person.sightings), newest_first=False)
         ],
     }
 
@@ -142,10 +144,12 @@ def _name_source(person: EntityRecord) -> str:
         "self": "said so themselves",
         "user": "given by you",
     }[person.name_source.value]
-    return f"{person.name} ({said})" if person.name else f"{said}; give one with `reflectworld people name p{person.id} NAME`"
+    return (
+        f"{person.name} ({said})"
+        if person.name
+        else f"{said}; give one with `reflectworld people name p{person.id} NAME`"
+    )
 
 
 def _local(at: float) -> str:
     return f"{to_local(at):%Y-%m-%d %H:%M:%S}"
-
-

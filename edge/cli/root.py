@@ -23,7 +23,7 @@ app = typer.Typer(
 )
 
 
-def _version(wanted: bool) -> None:  # noqa: FBT001 - typer hands the flag on like this
+def _version(wanted: bool) -> None:
     if wanted:
         say(f"reflectworld {__version__}")
         raise typer.Exit
@@ -31,7 +31,7 @@ def _version(wanted: bool) -> None:  # noqa: FBT001 - typer hands the flag on li
 
 @app.callback()
 def _common(
-    version: Annotated[  # noqa: ARG001 - handled by its callback
+    version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:

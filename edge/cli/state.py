@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from edge.app.health import Check, State, diagnose, look
-from edge.cli.console import HomeOption, JsonOption, print_json, say, settings_for
+from edge.cli.console import HomeOption, JsonOption, open_for_writing, print_json, say, settings_for
 from edge.clock import iso, to_local
 
 
-def status(json: JsonOption = False, home: HomeOption = None) -> None:
+def status(
+    json: JsonOption = False,
+    upgrade: Annotated[
+        bool, typer.Option("--upgrade", help="Bring a memory of an older version up to date first.")
+    ] = False,
+    home: HomeOption = None,
+) -> None:
     """Show how much is remembered, from which cameras, and how far each source got."""
-    state = look(settings_for(home))
+    settings = settings_for(home)
+    if upgrade:
+        open_for_writing(settings).close()
+    state = look(settings)
     if json:
         print_json(_state_json(state))
         return
@@ -25,8 +36,8 @@ def status(json: JsonOption = False, home: HomeOption = None) -> None:
             f"  {counts.traces} moments, {counts.entities} people and voices, {counts.observations} observations, "
             f"{counts.utterances} utterances, {counts.key_frames} pictures"
         )
-    if state.writer:
-        say(f"  being written by {state.writer}")
+    for work in state.busy:
+        say(f"  {work} is running")
     for source in state.sources:
         length = f" of {source.duration:.0f} s" if source.duration else ""
         done = "finished" if source.finished else "not finished: watch it again to go on"
@@ -37,7 +48,9 @@ def doctor(json: JsonOption = False, home: HomeOption = None) -> None:
     """Check the memory, its key, the models, the networks and the disk; the exit status is 1 when something is wrong."""
     checks = diagnose(settings_for(home))
     if json:
-        print_json([{"check": check.name, "ok": check.ok, "detail": check.detail, "remedy": check.remedy} for check in checks])
+        print_json(
+            [{"check": check.name, "ok": check.ok, "detail": check.detail, "remedy": check.remedy} for check in checks]
+        )
     else:
         for check in checks:
             say(_line(check))
@@ -63,7 +76,7 @@ def _state_json(state: State) -> dict[str, object]:
         "observations": counts.observations,
         "utterances": counts.utterances,
         "key_frames": counts.key_frames,
-        "writer": state.writer,
+        "busy": list(state.busy),
         "sources": [
             {
                 "camera": source.camera,

@@ -26,7 +26,9 @@ def watch(
     camera: Annotated[str | None, typer.Option(help="Name of the camera; default: from the source.")] = None,
     start: Annotated[
         str | None,
-        typer.Option(help="When a recording began (ISO 8601, local time without an offset); default: its creation time."),
+        typer.Option(
+            help="When a recording began (ISO 8601, local time without an offset); default: its creation time."
+        ),
     ] = None,
     mode: Annotated[
         Mode,
@@ -99,14 +101,18 @@ def _progress(job: Watch) -> Iterator[Callable[[WatchReport], None]]:
         task = progress.add_task(f"Watching {job.info.camera}", total=job.info.duration, done="")
 
         def show(report: WatchReport) -> None:
-            people = f"{len(report.people)} {'person' if len(report.people) == 1 else 'people'}"
+            people = _many(len(report.people), "person", "people")
             progress.update(
                 task,
                 completed=report.position,
-                done=f"{_clock(report.position)}  {report.segments} moments, {people}, {report.speed:.1f}× real time",
+                done=f"{_clock(report.position)}  {_many(report.segments, 'moment')}, {people}, {report.speed:.1f}× real time",
             )
 
         yield show
+
+
+def _many(count: int, one: str, more: str = "") -> str:
+    return f"{count} {one if count == 1 else more or one + 's'}"
 
 
 def _clock(seconds: float) -> str:
@@ -115,20 +121,24 @@ def _clock(seconds: float) -> str:
 
 def _say_report(report: WatchReport, source: str) -> None:
     if report.already_finished:
-        say(f"{source} is already remembered to its end; ask about it, or give another --start or --camera to add it again.")
+        say(
+            f"{source} is already remembered to its end; ask about it, or give another --start or --camera to add it again."
+        )
         return
-    people = len(report.people)
     say(
         f"Remembered {_clock(report.position - report.resumed_at)} of {report.info.camera} in {report.elapsed:.1f} s "
-        f"({report.speed:.1f}× real time): {report.segments} moments, {people} {'person' if people == 1 else 'people'} "
-        f"({report.new_people} new), {report.utterances} utterances."
+        f"({report.speed:.1f}× real time): {_many(report.segments, 'moment')}, {_many(len(report.people), 'person', 'people')} "
+        f"({report.new_people} new), {_many(len(report.voices), 'voice')} without a face, "
+        f"{_many(report.utterances, 'utterance')}."
     )
     if report.skipped:
-        say(f"{report.skipped} still and silent stretches were skipped.")
+        say(f"Skipped as still and silent: {_many(report.skipped, 'stretch', 'stretches')}.")
     if report.frames_dropped:
-        say(f"{report.frames_dropped} pictures were dropped to keep up with the clock; speech never is.")
+        say(f"Dropped to keep up with the clock: {_many(report.frames_dropped, 'picture')}; speech never is.")
     if report.faults:
-        say(f"{report.faults} packets or frames of the source could not be decoded and were passed over.")
+        say(
+            f"Passed over as not decodable: {_many(report.faults, 'packet or frame', 'packets or frames')} of the source."
+        )
     if report.interrupted:
         say("Stopped before the end; the same command goes on from here.")
 
@@ -153,6 +163,7 @@ def _as_json(report: WatchReport) -> dict[str, object]:
         },
         "faults": report.faults,
         "people": [f"p{number}" for number in sorted(report.people)],
+        "voices": [f"p{number}" for number in sorted(report.voices)],
         "new_people": report.new_people,
         "utterances": report.utterances,
         "already_finished": report.already_finished,

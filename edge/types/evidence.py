@@ -33,7 +33,9 @@ class FaceShot:
 
     at: float  # UTC POSIX seconds
     box: Box
-    landmarks: NDArray[np.float32]  # (5, 2) px: left eye, right eye, nose, left and right corner of the mouth (image order)
+    landmarks: NDArray[
+        np.float32
+    ]  # (5, 2) px: left eye, right eye, nose, left and right corner of the mouth (image order)
     score: float  # detector, 0..1
     width: float  # px, of the box
     sharpness: float  # variance of the Laplacian of the aligned grey crop

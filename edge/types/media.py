@@ -67,7 +67,9 @@ class Frame:
     at: float  # UTC POSIX seconds
     index: int  # position in decode order within the source, from 0
     captured: float  # monotonic seconds at which it was decoded or received
-    change: float  # mean absolute grey difference (0..255) to the frame chosen before it; 255 for the first of a segment
+    change: (
+        float  # mean absolute grey difference (0..255) to the frame chosen before it; 255 for the first of a segment
+    )
 
 
 @dataclass(frozen=True, slots=True)

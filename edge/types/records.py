@@ -62,8 +62,15 @@ def mentioned(text: str) -> tuple[int, ...]:
 
 
 def render(text: str, title: Callable[[int], str]) -> str:
-    """A stored text with each mention replaced by `title(entity)`."""
-    return _MENTION.sub(lambda match: title(int(match.group(1))), text)
+    """A stored text with each mention replaced by `title(entity)`, with a capital where a sentence begins with it."""
+
+    def put(match: re.Match[str]) -> str:
+        words = title(int(match.group(1)))
+        before = text[: match.start()].rstrip()
+        begins = not before or before[-1] in ".!?" or before[-2:] in {".”", "!”", "?”"}
+        return words[:1].upper() + words[1:] if begins else words
+
+    return _MENTION.sub(put, text)
 
 
 class EntityKind(StrEnum):
@@ -253,7 +260,9 @@ class CommitDraft:
     names: tuple[NameClaim, ...] = ()
     key_frames: tuple[KeyFrameDraft, ...] = ()
     vector: Vector | None = None  # text embedding of the trace
-    line_vectors: tuple[Vector, ...] = ()  # of the units of fine search, as `edge.memory.search_units(draft)` lists them
+    line_vectors: tuple[
+        Vector, ...
+    ] = ()  # of the units of fine search, as `edge.memory.search_units(draft)` lists them
     embedder: str = ""
     user: str = DEFAULT_USER
 

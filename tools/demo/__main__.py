@@ -36,9 +36,7 @@ QUESTIONS = (
 def reflectworld(*arguments: str) -> None:
     """Run one command of the product as a user would."""
     print(f"\n\033[1m$ reflectworld {shlex.join(arguments)}\033[0m", flush=True)
-    done = subprocess.run(
-        [str(COMMAND), *arguments], env={**os.environ, "REFLECTWORLD_HOME": str(HOME)}, check=False
-    )
+    done = subprocess.run([str(COMMAND), *arguments], env={**os.environ, "REFLECTWORLD_HOME": str(HOME)}, check=False)
     if done.returncode:
         sys.exit(done.returncode)
 
@@ -52,7 +50,7 @@ def main() -> None:
     seconds = compose(CLIP, speech)
     print(f"\nComposed {CLIP.relative_to(ROOT)}: {seconds:.0f} s of photographs and speech.")
     shutil.rmtree(HOME, ignore_errors=True)
-    yesterday = dt.datetime.combine(dt.date.today() - dt.timedelta(days=1), dt.time(17, 0))  # noqa: DTZ011 - local
+    yesterday = dt.datetime.combine(dt.date.today() - dt.timedelta(days=1), dt.time(17, 0))
     reflectworld("watch", str(CLIP.relative_to(ROOT)), "--camera", "glasses", "--start", yesterday.isoformat())
     reflectworld("people", "list")
     reflectworld("people", "name", "person 1", "Eileen")
@@ -60,7 +58,7 @@ def main() -> None:
         reflectworld("ask", question)
     print(
         f"\nThat took {time.monotonic() - began:.0f} s. The memory stays in {HOME.relative_to(ROOT)}; ask it more:\n"
-        f"  REFLECTWORLD_HOME={HOME.relative_to(ROOT)} {COMMAND.relative_to(ROOT)} ask \"What did I see after the cat?\"\n"
+        f'  REFLECTWORLD_HOME={HOME.relative_to(ROOT)} {COMMAND.relative_to(ROOT)} ask "What did I see after the cat?"\n'
         f"  REFLECTWORLD_HOME={HOME.relative_to(ROOT)} {COMMAND.relative_to(ROOT)} timeline"
     )
 

@@ -35,7 +35,9 @@ def _photo(name: str) -> Picture:
     path = Path(skimage.__file__).parent / "data" / name
     picture = cv2.imread(str(path), cv2.IMREAD_COLOR)
     if picture is None:
-        raise FileNotFoundError(f"scikit-image's photograph {name} is missing; reinstall it with `pip install scikit-image`.")
+        raise FileNotFoundError(
+            f"scikit-image's photograph {name} is missing; reinstall it with `pip install scikit-image`."
+        )
     return np.ascontiguousarray(picture[..., ::-1])
 
 
@@ -77,11 +79,11 @@ def _leave_and_return(portrait: str, wall: str) -> Callable[[float], Picture]:
 
 
 SCENES = (
-    Scene(7.0, _camera("astronaut.png", (1.0, 1.15), (0.0, 0.1), tilt=-1.0), ("two_cities.wav", 0.0, 6.0)),
+    Scene(9.0, _camera("astronaut.png", (1.0, 1.15), (0.0, 0.1), tilt=-1.0), ("two_cities.wav", 0.7, 8.55)),
     Scene(6.0, _camera("coffee.png", (1.0, 1.2), (-0.3, 0.2))),
     Scene(6.0, _camera("chelsea.png", (1.0, 1.1), (-0.6, 0.6))),
     Scene(14.0, _leave_and_return("astronaut.png", "brick.png")),
-    Scene(6.0, _camera("motorcycle_left.png", (1.0, 1.1), (-0.2, 0.2)), ("beckett.wav", 0.0, 6.0)),
+    Scene(10.0, _camera("motorcycle_left.png", (1.0, 1.1), (-0.2, 0.2)), ("beckett.wav", 0.0, 9.1)),
     Scene(6.0, _camera("rocket.jpg", (1.0, 1.2), (0.0, 0.0))),
     Scene(6.0, _camera("chelsea.png", (1.1, 1.0), (0.6, -0.2))),
 )
@@ -91,11 +93,7 @@ def _speech(path: Path, start: float, end: float) -> Sound:
     """A stretch of a recording, mono at RATE; quiet at its ends."""
     with av.open(str(path)) as container:
         resampler = av.AudioResampler(format="flt", layout="mono", rate=RATE)
-        chunks = [
-            part.to_ndarray()[0]
-            for frame in container.decode(audio=0)
-            for part in resampler.resample(frame)
-        ]
+        chunks = [part.to_ndarray()[0] for frame in container.decode(audio=0) for part in resampler.resample(frame)]
     sound = np.concatenate(chunks)[round(start * RATE) : round(end * RATE)].astype(np.float32)
     fade = np.linspace(0, 1, min(800, len(sound)), dtype=np.float32)
     sound[: len(fade)] *= fade
