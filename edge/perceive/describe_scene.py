@@ -143,7 +143,8 @@ def understand(evidence: SegmentEvidence, names: Mapping[str, str]) -> Scene:
         evidence: of one segment.
         names: anchor → mention.
     """
-    tracks = sorted(evidence.tracks, key=lambda track: track.start)
+    # By time, then by the number in the anchor: the order of the input changes nothing.
+    tracks = sorted(evidence.tracks, key=lambda track: (track.start, len(track.anchor), track.anchor))
     speakers = {voice.track for voice in evidence.voices}
     speaking = {track.anchor for track in tracks if track.label == PERSON} | {voice.anchor for voice in evidence.voices}
     known = {anchor: name for anchor, name in names.items() if name and anchor in speaking}

@@ -137,8 +137,6 @@ _GROUPS: dict[str, frozenset[str]] = {
     "vegetable": frozenset({"broccoli", "carrot"}),
     "bag": BAGS,
     "cutlery": frozenset({"fork", "knife", "spoon"}),
-    "drink": frozenset({"cup", "wine glass", "bottle"}),
-    "glass": frozenset({"wine glass"}),
     "computer": frozenset({"laptop"}),
     "appliance": frozenset({"microwave", "oven", "toaster", "refrigerator"}),
     "seat": frozenset({"chair", "couch", "bench"}),
@@ -153,10 +151,7 @@ def _index() -> dict[str, tuple[str, ...]]:
         for word in (label, noun.word, noun.plural, *noun.also, *(pluralise(other) for other in noun.also)):
             if label not in index.get(word, ()):
                 index[word] = (*index.get(word, ()), label)
-    for irregular in ("men", "women", "mice", "lorries"):
-        index.setdefault(
-            irregular, {"men": ("person",), "women": ("person",), "mice": ("mouse",)}.get(irregular, ("truck",))
-        )
+    index |= {"men": ("person",), "women": ("person",), "mice": ("mouse",)}
     for group, members in _GROUPS.items():
         ordered = tuple(label for label in COCO_LABELS if label in members)
         for word in (group, pluralise(group)):
