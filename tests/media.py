@@ -188,6 +188,8 @@ def write_clip(
             video.height, video.width = first.shape[:2]
             video.pix_fmt = _pixel_format(video.codec_context.codec.name, first)
             video.codec_context.gop_size = key_every
+            if stamps is not None:
+                video.codec_context.time_base = Fraction(1, 1000)
             video.codec_context.thread_count = 1
             video.options = dict(_OPTIONS.get(video.codec_context.codec.name, {}))
             if aspect is not None:

@@ -2,8 +2,7 @@
 
 Sound is parted at the quietest instant near a boundary, so that words stay whole. The instant is a function of the
 sound and of the boundary alone, and never moves back as boundaries move on: a run that resumes at a boundary finds it
-again,
-and each sample belongs to one segment.
+again, and each sample belongs to one segment.
 """
 
 from __future__ import annotations

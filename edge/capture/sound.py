@@ -92,6 +92,8 @@ class Resampler:
         form = (rate, frame.format.name, frame.layout.name)
         expected = self._run_begin + self._run_length / rate
         if self._resampler is None or form != self._form or abs(at - expected) > _SLACK_S:
+            # A hole in the midst means lost packets, even where the demuxer skipped them without a word.
+            self._faults += int(self._resampler is not None and at - expected > _SLACK_S)
             yield from self.flush()
             self._begin(at, form, frame)
         self._faults += faults

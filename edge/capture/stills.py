@@ -46,14 +46,15 @@ def read_still(path: Path) -> tuple[Image, int]:
     if path.stat().st_size > _MAX_BYTES:
         raise SourceError(str(path), f"“{path.name}” is too large for a still image: make it smaller than 256 MB.")
     data = path.read_bytes()
-    buffer = np.frombuffer(data, np.uint8)
-    image = _decoded(buffer)
+    short = _cut_short(data)
+    partial = short and data.startswith(_MAGIC[0])
+    if partial:
+        # With an end to it the decoder gives what arrived; without, it may give nothing.
+        data = data.rstrip(b"\0") + _JPEG_END
+    image = _decoded(np.frombuffer(data, np.uint8))
     if image is None:
         raise SourceError(str(path), f"“{path.name}” holds no readable picture: copy it again from where it came.")
-    short = _cut_short(data)
-    if short and data.startswith(_MAGIC[0]):
-        image = _arrived(image)
-    return image, int(short)
+    return (_arrived(image) if partial else image), int(short)
 
 
 def still_pictures(image: Image, faults: int) -> Iterator[Picture]:
