@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
@@ -32,24 +32,24 @@ class KeyFrameChooser:
         self._best: Candidate | None = None
         self._last: Candidate | None = None
         self._entrances: list[Candidate] = []
-        self._frames = 0
 
     def offer(self, at: float, image: Image, tracks: Collection[int], value: float, *, entrance: bool) -> None:
         """Consider a frame.
 
         Args:
             at: UTC POSIX seconds.
-            image: (H, W, 3) BGR; copied when it is kept.
+            image: (H, W, 3) BGR; held until the next one.
             tracks: what is seen in it.
             value: larger is better.
             entrance: someone is seen for the first time, and it is not the first frame.
         """
-        candidate = Candidate(at, _small(image), frozenset(tracks), value)
-        self._frames += 1
-        if self._best is None or value > _BETTER * self._best.value:
-            self._best = candidate
+        candidate = Candidate(at, image, frozenset(tracks), value)
+        better = self._best is None or value > _BETTER * self._best.value
+        small = replace(candidate, image=_small(image)) if better or entrance else candidate
+        if better:
+            self._best = small
         if entrance:
-            self._entrances.append(candidate)
+            self._entrances.append(small)
             if len(self._entrances) > _ENTRANCES:
                 self._entrances.remove(min(self._entrances, key=lambda kept: (kept.value, -kept.at)))
         self._last = candidate
@@ -78,13 +78,14 @@ class KeyFrameChooser:
             if candidate is not self._last and not new_people:
                 continue
             chosen.append(candidate)
-        return tuple(sorted(chosen, key=lambda kept: kept.at))
+        chosen.sort(key=lambda kept: kept.at)
+        return tuple(replace(kept, image=_small(kept.image)) if kept is self._last else kept for kept in chosen)
 
 
 def _small(image: Image) -> Image:
     height, width = image.shape[:2]
     scale = _LONGER_PX / max(height, width)
     if scale >= 1:
-        return image.copy()
+        return image
     size = (max(1, round(width * scale)), max(1, round(height * scale)))
     return cv2.resize(image, size, interpolation=cv2.INTER_AREA).astype(np.uint8, copy=False)

@@ -19,6 +19,12 @@ from edge.types.media import Image
 PERSON = "person"
 
 _NOT_THEIRS = 1e6
+# A standing adult is eight heads tall, about eleven of the detector's face boxes; a box beyond these proportions holds
+# a group, or is none.
+_UNSURE = 0.5  # object detector score
+_MOST_TALL = 15.0
+_MOST_WIDE = 11.0
+_RAISED = 3.5  # face heights that raised arms may reach above the face
 _DOUBLE_SHARE = 0.8  # of the smaller of two person boxes around one face: the network boxed one person twice
 
 
@@ -49,9 +55,12 @@ def head_distance(face: Box, person: Box) -> float | None:
     if width <= 0 or height <= 0 or inside(face, person) < 0.6:
         return None
     x, y = centre(face)
-    if y > person[1] + 0.65 * height or face[2] - face[0] > 1.3 * width:
+    face_width, face_height = face[2] - face[0], face[3] - face[1]
+    if face_width > 1.3 * width or width > _MOST_WIDE * face_width or height > _MOST_TALL * face_height:
         return None
-    expected_y = person[1] + 0.6 * (face[3] - face[1])
+    expected_y = person[1] + 0.6 * face_height
+    if y > person[1] + 0.65 * height or y - expected_y > _RAISED * face_height:
+        return None
     return (abs(x - (person[0] + person[2]) / 2) + abs(y - expected_y)) / width
 
 
@@ -111,11 +120,16 @@ def _owners(faces: Sequence[Box], people: Sequence[Box]) -> dict[int, int]:
 
 
 def _doubles(people: Sequence[Detection], by_person: dict[int, int], faces: Sequence[FoundFace]) -> set[int]:
-    """Person boxes without a face of their own that box the same person as one that has the face."""
+    """Person boxes without a face of their own that show nobody else than one that has a face.
+
+    Either both box the same person, or the detector is unsure and the box lies around faces that are not its own.
+    """
     doubles: set[int] = set()
     for index, person in enumerate(people):
         if index in by_person:
             continue
+        if person.score < _UNSURE and any(inside(face.box, person.box) >= 0.9 for face in faces):
+            doubles.add(index)
         for other, face in by_person.items():
             smaller = min(area(person.box), area(people[other].box))
             same_place = intersection(person.box, people[other].box) >= _DOUBLE_SHARE * smaller
