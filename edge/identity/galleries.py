@@ -42,9 +42,10 @@ class GalleryEditor:
         self._drafts: dict[tuple[GalleryKey, EntityKey], _Draft] = {}
 
     def score(self, key: GalleryKey, entity: EntityKey, vector: Vector) -> float | None:
-        """Cosine of a vector to an entity's gallery as it is now, or None while it has none."""
-        slots = self._draft(key, entity).slots
-        return _score(slots.values(), vector) if slots else None
+        """Cosine of a vector to an entity's gallery before this segment, or None when it had none."""
+        gallery = self._state.galleries.get(key)
+        slots = gallery.slots.get(entity, ()) if gallery is not None else ()
+        return _score(slots, vector) if slots else None
 
     def nearest_other(
         self, key: GalleryKey, entity: EntityKey, vector: Vector, aside: Collection[EntityKey] = ()

@@ -20,7 +20,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from edge.identity.people import PERSON, People
+from edge.identity.people import People
+from edge.identity.sights import PERSON
 from edge.identity.state import GalleryState, HeardName
 from edge.identity.vocabulary import is_given_name, is_plain_word, may_describe
 from edge.identity.voices import Voices

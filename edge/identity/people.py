@@ -28,9 +28,10 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from edge.identity.galleries import GalleryEditor, usable
+from edge.identity.sights import Person, Sight, Sights
 from edge.identity.state import GalleryState, Waiting, mean_unit
 from edge.settings import IdentitySettings
-from edge.types.evidence import FaceEvidence, SegmentEvidence, Track, Vector
+from edge.types.evidence import FaceEvidence, SegmentEvidence, Track
 from edge.types.records import (
     DecisionDraft,
     EntityKey,
@@ -42,11 +43,9 @@ from edge.types.records import (
     mention,
 )
 
-PERSON = "person"
 ALIKE_TO_BE_NEW = 3  # sightings in the doubtful band that agree with each other before they are somebody new
 SHOWN_CANDIDATES = 3  # in a decision's evidence
 _MANY_WAITING = 8  # at most this many waiting sightings are joined with a new one
-_TOUCHING_BOXES = 0.3  # mean overlap with another person's box at which a body is not this person's alone
 
 
 @dataclass(slots=True, eq=False)
@@ -60,55 +59,6 @@ class People:
     pending: list[PendingWrite] = field(default_factory=list)
     pending_used: list[int] = field(default_factory=list)
     count: int = 0  # how many different people are seen, known or not
-
-
-@dataclass(slots=True, eq=False)
-class _Sight:
-    """One track with a safe face."""
-
-    track: Track
-    face: FaceEvidence
-    vector: Vector
-    body: Vector | None
-    ranked: list[tuple[EntityKey, float]]
-
-    @property
-    def quality(self) -> float:
-        best = self.face.shots[0] if self.face.shots else None
-        return 0.0 if best is None else best.norm * (1.0 - min(best.yaw, 3.0) / 3.0)
-
-
-@dataclass(slots=True, eq=False)
-class _Person:
-    """Tracks, apart in time, that are one person."""
-
-    sights: list[_Sight]
-    vector: Vector
-    ranked: list[tuple[EntityKey, float]]
-    outcome: Outcome | None = None
-    entity: EntityKey | None = None
-    reason: str = ""
-    margin: float | None = None
-    joined: list[Waiting] = field(default_factory=list)
-
-    @property
-    def embedder(self) -> str:
-        return self.sights[0].face.embedder
-
-    @property
-    def quality(self) -> float:
-        return max(sight.quality for sight in self.sights)
-
-    def meets(self, other: _Person) -> bool:
-        return any(together(a.track, b.track) for a in self.sights for b in other.sights)
-
-    def score(self, entity: EntityKey) -> float:
-        return next((score for who, score in self.ranked if who == entity), -1.0)
-
-
-def together(one: Track, other: Track) -> bool:
-    """Whether two tracks are in view at the same time."""
-    return max(one.start, other.start) <= min(one.end, other.end)
 
 
 def resolve_people(
@@ -126,13 +76,12 @@ class _Resolver:
         self.state = state
         self.settings = settings
         self.editor = editor
+        self.sights = Sights(evidence, state, settings, editor)
         self.result = People()
         self.used: set[int] = set()
 
     def run(self) -> People:
-        tracks = sorted((track for track in self.evidence.tracks if track.label == PERSON), key=_canonical)
-        sights = [sight for track in tracks if (sight := self._sight(track, tracks)) is not None]
-        people = self._link(sights)
+        people = self.sights.people()
         self._assign(people)
         known = [person for person in people if person.outcome is Outcome.SAME]
         # The best face is heard first: of one person seen twice at once, the reflection is the worse picture.
@@ -142,111 +91,17 @@ class _Resolver:
                 known.append(person)
         for person in people:
             self._conclude(person)
-        decided = {sight.track.anchor for sight in sights}
-        for track in tracks:
-            if track.anchor not in decided:
-                self._unsafe(track)
-        self.result.count = len(people) + sum(track.anchor not in decided for track in tracks)
+        decided = {track.anchor for person in people for track in person.tracks}
+        unsafe = [track for track in self.sights.tracks if track.anchor not in decided]
+        for track in unsafe:
+            self._unsafe(track)
+        self.result.count = len(people) + len(unsafe)
         self.result.pending_used = sorted(self.used)
         return self.result
 
-    # -- evidence ----------------------------------------------------------------------------------------------------
-
-    def _sight(self, track: Track, tracks: Sequence[Track]) -> _Sight | None:
-        face = track.face
-        vector = usable(face.embedding) if face is not None and face.safe else None
-        if face is None or vector is None:
-            return None
-        body = usable(track.body) if track.body_embedder and not _crowded(track, tracks) else None
-        return _Sight(track, face, vector, body, self._rank(vector, face.embedder, track, body))
-
-    def _rank(self, vector: Vector, embedder: str, track: Track, body: Vector | None) -> list[tuple[EntityKey, float]]:
-        gallery = self.state.galleries.get((Modality.FACE, embedder))
-        if gallery is None:
-            return []
-        ranked = gallery.ranked(vector)
-        if body is None:
-            return ranked
-        weight = self.settings.body_weight
-        weighed = []
-        for entity, score in ranked:
-            known = self.state.entities.get(entity)
-            fresh = known is not None and abs(track.start - known.last_seen) <= self.settings.body_fresh_s
-            bodily = self.editor.score((Modality.BODY, track.body_embedder), entity, body) if fresh else None
-            if bodily is not None and score >= self.settings.face_pending:
-                score = (1 - weight) * score + weight * bodily
-            weighed.append((entity, score))
-        return sorted(weighed, key=lambda item: (-item[1], item[0]))
-
-    def _elsewhere(self, tracks: Sequence[Track], entity: EntityKey) -> str | None:
-        """The other camera that sees the entity at the time of these tracks."""
-        for seen in self.state.elsewhere:
-            if seen.entity != entity or seen.camera == self.evidence.camera:
-                continue
-            if any(max(seen.start, track.start) <= min(seen.end, track.end) for track in tracks):
-                return seen.camera
-        return None
-
-    def _certain(self, sight: _Sight) -> EntityKey | None:
-        if not sight.ranked:
-            return None
-        entity, score = sight.ranked[0]
-        second = sight.ranked[1][1] if len(sight.ranked) > 1 else -1.0
-        clear = score >= self.settings.face_match and score - second >= self.settings.face_margin
-        return entity if clear and self._elsewhere([sight.track], entity) is None else None
-
-    # -- one person, several tracks ----------------------------------------------------------------------------------
-
-    def _link(self, sights: list[_Sight]) -> list[_Person]:
-        """Join tracks, apart in time, that are one person: agglomerative, average linkage."""
-        certain = [self._certain(sight) for sight in sights]
-        count = len(sights)
-        links = np.full((count, count), -1.0)
-        for i in range(count):
-            for j in range(i + 1, count):
-                links[i, j] = links[j, i] = self._link_score(sights[i], sights[j], certain[i], certain[j])
-        groups = [[index] for index in range(count)]
-        while True:
-            best, pair = self.settings.face_match, None
-            for a in range(len(groups)):
-                for b in range(a + 1, len(groups)):
-                    block = links[np.ix_(groups[a], groups[b])]
-                    names = {certain[index] for index in groups[a] + groups[b]} - {None}
-                    alike = float(block.mean())
-                    allowed = len(names) <= 1 and block.min() > -1.0
-                    if allowed and (alike > best or (pair is None and alike == best)):
-                        best, pair = alike, (a, b)
-            if pair is None:
-                break
-            groups[pair[0]] += groups.pop(pair[1])
-        return [self._person([sights[index] for index in sorted(group)], certain, sights) for group in groups]
-
-    def _link_score(self, one: _Sight, other: _Sight, first: EntityKey | None, second: EntityKey | None) -> float:
-        if together(one.track, other.track) or one.face.embedder != other.face.embedder:
-            return -1.0
-        if first is not None and second is not None and first != second:
-            return -1.0
-        alike = float(one.vector @ other.vector)
-        if first is not None and first == second:
-            alike = max(alike, min(one.ranked[0][1], other.ranked[0][1]))
-        return max(alike, -0.999)
-
-    def _person(self, members: list[_Sight], certain: list[EntityKey | None], sights: list[_Sight]) -> _Person:
-        if len(members) == 1:
-            return _Person(members, members[0].vector, members[0].ranked)
-        vector = mean_unit([sight.vector for sight in members])
-        scores: dict[EntityKey, float] = {}
-        ranked = self._rank(vector, members[0].face.embedder, members[0].track, members[0].body)
-        scores.update(ranked)
-        for sight in members:
-            entity = certain[next(index for index, item in enumerate(sights) if item is sight)]
-            if entity is not None:
-                scores[entity] = max(scores[entity], sight.ranked[0][1])
-        return _Person(members, vector, sorted(scores.items(), key=lambda item: (-item[1], item[0])))
-
     # -- known people ------------------------------------------------------------------------------------------------
 
-    def _assign(self, people: list[_Person]) -> None:
+    def _assign(self, people: list[Person]) -> None:
         """Give entities to people, one to one, so that the sum of the scores is largest; settle what is clear."""
         match, margin = self.settings.face_match, self.settings.face_margin
         edges: dict[tuple[int, EntityKey], float] = {}
@@ -255,7 +110,7 @@ class _Resolver:
             for entity, score in person.ranked:
                 if score < match or score < top - margin:
                     break
-                if self._elsewhere([sight.track for sight in person.sights], entity) is None:
+                if self.sights.elsewhere(person.tracks, entity) is None:
                     edges[row, entity] = score
         columns = sorted({entity for _, entity in edges})
         given: dict[int, EntityKey] = {}
@@ -266,39 +121,42 @@ class _Resolver:
             for row, column in zip(*linear_sum_assignment(-gain), strict=True):
                 if gain[row, column] > 0:
                     given[int(row)] = columns[int(column)]
+        # First those who are clear by themselves; then what they take away from others who are in view with them.
         for row, person in enumerate(people):
-            taken = {given[other] for other in given if other != row and people[other].meets(person)}
-            self._settle(person, given.get(row), taken)
+            self._settle(person, given.get(row), set())
+        for row, person in enumerate(people):
+            if person.outcome is None:
+                taken = {other.entity for other in people if other.outcome is Outcome.SAME and other.meets(person)}
+                self._settle(person, given.get(row), taken)
 
-    def _settle(self, person: _Person, entity: EntityKey | None, taken: set[EntityKey]) -> None:
+    def _settle(self, person: Person, entity: EntityKey | None, taken: set[EntityKey | None]) -> None:
         match = self.settings.face_match
         if not person.ranked or person.ranked[0][1] < match:
             return
         top, score = person.ranked[0]
-        tracks = [sight.track for sight in person.sights]
-        barred = {who for who, value in person.ranked if value >= match and self._elsewhere(tracks, who) is not None}
+        barred = {who for who, value in person.ranked if value >= match and self._barred(person, who)}
         if entity is not None:
             own = person.score(entity)
-            second = max(
-                (value for who, value in person.ranked if who != entity and who not in taken | barred), default=-1.0
-            )
-            person.margin = own - second
+            rivals = [value for who, value in person.ranked if who != entity and who not in taken | barred]
+            person.margin = own - max(rivals, default=-1.0)
             if person.margin >= self.settings.face_margin:
                 person.outcome, person.entity = Outcome.SAME, entity
                 person.reason = f"The face matches {mention(entity)} ({own:.2f}) and nobody else comes near."
         elif top in barred:
             person.outcome = Outcome.CONFLICT
-            camera = self._elsewhere(tracks, top)
-            person.reason = (
-                f"The face matches {mention(top)} ({score:.2f}), whom the camera “{camera}” sees at the same time."
-            )
+            camera = self.sights.elsewhere(person.tracks, top)
+            where = f"whom the camera “{camera}” sees at the same time"
+            person.reason = f"The face matches {mention(top)} ({score:.2f}), {where}."
         elif top in taken:
             person.outcome = Outcome.CONFLICT
             person.reason = f"The face matches {mention(top)} ({score:.2f}), who is seen elsewhere in the same picture."
 
+    def _barred(self, person: Person, entity: EntityKey) -> bool:
+        return self.sights.elsewhere(person.tracks, entity) is not None
+
     # -- doubtful and new people -------------------------------------------------------------------------------------
 
-    def _judge_open(self, person: _Person, known: list[_Person]) -> None:
+    def _judge_open(self, person: Person, known: list[Person]) -> None:
         """Decide about somebody who matches nobody clearly."""
         settings = self.settings
         near = max(
@@ -346,7 +204,7 @@ class _Resolver:
         self.result.entities.append(NewEntity(person.entity, EntityKind.PERSON))
         person.joined = alike
 
-    def _alike(self, person: _Person) -> list[Waiting]:
+    def _alike(self, person: Person) -> list[Waiting]:
         """Waiting faces that are this person's."""
         found = []
         for row in self.state.waiting:
@@ -360,13 +218,13 @@ class _Resolver:
                 found.append((-cosine, row.id, row))
         return [row for _, _, row in sorted(found, key=lambda item: item[:2])[:_MANY_WAITING]]
 
-    def _together_match(self, person: _Person, top: EntityKey, alike: list[Waiting], known: list[_Person]) -> bool:
+    def _together_match(self, person: Person, top: EntityKey, alike: list[Waiting], known: list[Person]) -> bool:
         """Whether this sighting and the waiting ones that agree with it match `top` together."""
         gallery = self.state.galleries.get((Modality.FACE, person.embedder))
         if not alike or gallery is None:
             return False
-        tracks = [sight.track for sight in person.sights]
-        if self._elsewhere(tracks, top) is not None or any(p.entity == top and p.meets(person) for p in known):
+        tracks = person.tracks
+        if self.sights.elsewhere(tracks, top) is not None or any(p.entity == top and p.meets(person) for p in known):
             return False
         vectors = [person.vector, *(row.embedding for row in alike)]
         singly = float(np.mean([dict(gallery.ranked(vector)).get(top, -1.0) for vector in vectors]))
@@ -386,7 +244,7 @@ class _Resolver:
 
     # -- writing -----------------------------------------------------------------------------------------------------
 
-    def _conclude(self, person: _Person) -> None:
+    def _conclude(self, person: Person) -> None:
         outcome = person.outcome or Outcome.PENDING
         if outcome is Outcome.SAME and not person.joined:
             person.joined = [row for row in self._alike(person) if self._belongs(row, person.entity)]
@@ -411,7 +269,7 @@ class _Resolver:
         ranked = gallery.ranked(row.embedding) if gallery is not None else []
         return not ranked or ranked[0][0] == entity or ranked[0][1] < self.settings.face_pending
 
-    def _learn(self, sight: _Sight, entity: EntityKey) -> str:
+    def _learn(self, sight: Sight, entity: EntityKey) -> str:
         settings = self.settings
         if sight.body is not None:
             key = (Modality.BODY, sight.track.body_embedder)
@@ -430,14 +288,14 @@ class _Resolver:
             crop=sight.face.shots[0].crop if sight.face.shots else None,
         )
 
-    def _wait(self, person: _Person) -> None:
+    def _wait(self, person: Person) -> None:
         best = max(person.sights, key=lambda sight: sight.quality)
         expires = self.evidence.end + self.settings.pending_s
         self.result.pending.append(
             PendingWrite(best.track.anchor, Modality.FACE, person.embedder, person.vector, person.quality, expires)
         )
 
-    def _evidence(self, sight: _Sight, person: _Person, learned: str | None) -> dict[str, object]:
+    def _evidence(self, sight: Sight, person: Person, learned: str | None) -> dict[str, object]:
         settings = self.settings
         found: dict[str, object] = {
             "modality": Modality.FACE.value,
@@ -493,31 +351,3 @@ def gates(face: FaceEvidence) -> dict[str, object]:
 def shown(ranked: Sequence[tuple[EntityKey, float]]) -> list[dict[str, object]]:
     """The first candidates with their scores, as JSON values."""
     return [{"entity": entity, "score": round(score, 4)} for entity, score in ranked[:SHOWN_CANDIDATES]]
-
-
-def _canonical(track: Track) -> tuple[float, float, bytes, tuple[tuple[float, tuple[float, ...]], ...], str]:
-    """An order of tracks that does not depend on their anchors, as long as anything else tells them apart."""
-    face = track.face.embedding if track.face is not None else None
-    return (track.start, track.end, b"" if face is None else face.tobytes(), track.boxes, track.anchor)
-
-
-def _crowded(track: Track, tracks: Sequence[Track]) -> bool:
-    """Whether another person's box covers much of this one's: then the body embedding is of both."""
-    mine = dict(track.boxes)
-    for other in tracks:
-        if other is track:
-            continue
-        shared = [_overlap(mine[at], box) for at, box in other.boxes if at in mine]
-        if shared and float(np.mean(shared)) > _TOUCHING_BOXES:
-            return True
-    return False
-
-
-def _overlap(one: Sequence[float], other: Sequence[float]) -> float:
-    width = min(one[2], other[2]) - max(one[0], other[0])
-    height = min(one[3], other[3]) - max(one[1], other[1])
-    if width <= 0 or height <= 0:
-        return 0.0
-    both = width * height
-    areas = (one[2] - one[0]) * (one[3] - one[1]) + (other[2] - other[0]) * (other[3] - other[1])
-    return both / max(areas - both, 1e-9)

@@ -21,7 +21,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from edge.identity.galleries import GalleryEditor, usable
-from edge.identity.people import PERSON, People, shown
+from edge.identity.people import People, shown
+from edge.identity.sights import PERSON
 from edge.identity.state import GalleryState, Waiting
 from edge.settings import IdentitySettings
 from edge.types.evidence import SegmentEvidence, Track, Vector, Voice
