@@ -1,7 +1,4 @@
-"""The describer: golden scenes, the rules of what may be said, and properties that hold for any evidence.
-
-It is taken from its own module, because the face of the room also loads the networks.
-"""
+"""The describer: golden scenes, the rules of what may be said, and properties that hold for any evidence."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edge.perceive.describe import Description, describe
+from edge.perceive import Description, describe
 from edge.types.evidence import KeyFrame, NormBox, SegmentEvidence, Track, Utterance, Voice
 from edge.types.records import mentioned
 from edge.types.vocabulary import COCO_LABELS, everyday, number, plural
@@ -247,12 +244,19 @@ def test_one_thing_that_was_lost_for_a_while_is_one_thing() -> None:
 
 
 def test_a_flicker_of_the_box_does_not_break_a_relation() -> None:
-    """One frame in which the cup's box sinks out of the upper part of the table, and a second one without the rest."""
+    """Every fifth frame the cup's box jumps beside the table."""
     cup = track("a2", "cup", (0.4, 0.6, 0.45, 0.7))
-    jumpy = [(at, (0.4, 0.9, 0.45, 1.0) if at == 10 else box) for at, box in cup.boxes]
-    shaken = Track("a2", "cup", 0, 20, tuple(jumpy), 0.8)
-    seen = evidence([track("a1", "dining table", TABLE), shaken])
-    assert [line.text for line in describe(seen, {}).lines].count("A cup was on a table.") == 1
+    jumpy = tuple((at, (0.95, 0.6, 1.0, 0.7) if at % 5 == 4 else box) for at, box in cup.boxes)
+    seen = evidence([track("a1", "dining table", (0.1, 0.55, 0.9, 0.9)), Track("a2", "cup", 0, 20, jumpy, 0.8)])
+    found = describe(seen, {})
+    assert found.text == "A cup was on a table."
+    assert [line.text for line in found.lines].count("A cup was on a table.") == 1
+
+
+@pytest.mark.parametrize(("bottom", "there"), [(0.9, False), (1.0, True)])
+def test_a_table_that_the_edge_cuts_off_is_all_top(bottom: float, there: bool) -> None:
+    seen = evidence([track("a1", "dining table", (0.1, 0.5, 0.9, bottom)), track("a2", "cup", (0.4, 0.75, 0.45, 0.88))])
+    assert ("on a table" in describe(seen, {}).text) is there
 
 
 def test_one_frame_by_chance_makes_no_relation() -> None:

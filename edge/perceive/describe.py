@@ -41,7 +41,6 @@ from edge.types.records import LineDraft
 from edge.types.vocabulary import counted
 
 _TOGETHER_S = 1.0  # what appears within this long is told in one line, s
-_MOST_ABOUT_PEOPLE = 6  # sentences; the lines hold all
 _NOT_ENGLISH = "there was speech that is not English"
 _NO_WORDS = "there was speech that could not be put into words"
 
@@ -119,7 +118,7 @@ def _people(scene: Scene) -> list[str]:
             told.update(other.anchor for other in tracks)
             if near := ties(scene, tracks, both_ways=False):
                 sentences.append(f"{scene.subject(track)} was {', '.join(near)}")
-    return list(dict.fromkeys(sentences))[:_MOST_ABOUT_PEOPLE]
+    return sentences
 
 
 def _surfaces(scene: Scene) -> list[str]:
@@ -136,7 +135,8 @@ def _rest(scene: Scene, *, also: bool) -> list[str]:
     """The things that nothing was said of yet."""
     told = {track.anchor for group in scene.tables for track in group.tables}
     for tie in scene.relations:
-        told |= {tie.one.anchor, tie.other.anchor}
+        if len(scene.people) == 1 or tie.tie in (Tie.AT, Tie.ON) or scene.told(tie):
+            told |= {tie.one.anchor, tie.other.anchor}
     rest = sorted((track for track in scene.things if track.anchor not in told), key=_largest_first)
     every, before = census(scene.things), census([track for track in scene.things if track.anchor in told])
     # One that was told of already may have been lost and found again: only those beyond that number are more.

@@ -38,8 +38,10 @@ def speech(texts: Sequence[str]) -> list[str]:
 
 def predicates(scene: Scene, track: Track) -> list[str]:
     """What one person did while one track of theirs lasted, as predicates in order of time."""
-    where = ", ".join(part for part in (distance([track]), place([track])) if part)
-    near = [phrase for phrase in (table(scene, [track]), *ties(scene, [track], both_ways=True)) if phrase]
+    seat = table(scene, [track])
+    # A table hides part of who is behind it, so the size of the box says nothing of the distance there.
+    where = ", ".join(part for part in ("" if seat else distance([track]), place([track])) if part)
+    near = [phrase for phrase in (seat, *ties(scene, [track], both_ways=True)) if phrase]
     way = movement([track])
     found = []
     if track.entered:

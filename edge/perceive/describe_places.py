@@ -65,7 +65,7 @@ def distance(tracks: Sequence[Track]) -> str:
     if high >= 0.8 or statistics.median(area(box) for box in boxes) >= 0.35:
         return "close to the camera"
     whole = all(min(box[0], box[1]) > 0.01 and max(box[2], box[3]) < 0.99 for box in boxes)
-    return "far away" if whole and high <= 0.25 else ""
+    return "far from the camera" if whole and high <= 0.25 else ""
 
 
 def stayed(scene: Scene, track: Track) -> bool:
@@ -85,13 +85,13 @@ def ties(scene: Scene, tracks: Sequence[Track], *, both_ways: bool) -> list[str]
     Args:
         scene: the scene.
         tracks: of that person.
-        both_ways: say all that there is of this person; False: of a pair only from its first, and nothing about
-            pairs at one table or of unknown people.
+        both_ways: say all that there is of this person; False: what the summary tells, and of a pair only from
+            its first.
     """
     anchors = {track.anchor for track in tracks}
     found: dict[Tie, list[Track]] = {}
     for tie in scene.relations:
-        if not both_ways and (scene.between_unknown(tie) or scene.at_one_table(tie)):
+        if not (both_ways or scene.told(tie)):
             continue
         if tie.one.anchor in anchors and tie.tie not in (Tie.AT, Tie.ON):
             found.setdefault(tie.tie, []).append(tie.other)

@@ -84,7 +84,7 @@ def at_table(person: NormBox, table: NormBox, ease: float) -> bool:
     high, table_high = person[3] - person[1], table[3] - table[1]
     across = _shared(person[0], person[2], table[0], table[2])
     down = _shared(person[1], person[3], table[1], table[3])
-    if min(wide, table_wide, high, table_high) <= 0 or table_wide < 0.5 * ease * wide or high < 0.5 * ease * table_high:
+    if min(wide, table_wide, high, table_high) <= 0 or table_wide < 0.5 * ease * wide or high < 0.3 * ease * table_high:
         return False
     behind = across >= 0.25 * ease * min(wide, table_wide) and person[1] < table[1] and down > 0
     beside = across >= -0.1 * wide / ease and down >= 0.4 * ease * min(high, table_high) and person[1] < table[1]
@@ -103,8 +103,9 @@ def on_surface(thing: NormBox, surface: NormBox, ease: float, depth: float) -> b
 
 
 def on_table(thing: NormBox, table: NormBox, ease: float) -> bool:
-    """On a table: seen from above, things stand anywhere in the upper two thirds of its box."""
-    return on_surface(thing, table, ease, 0.66)
+    """On a table: its top takes the upper two thirds of its box, or all of it when the picture's edge cuts it off."""
+    cut = table[3] >= _CUT - 0.02 and inside(thing, table) >= 0.9
+    return on_surface(thing, table, ease, 1.0 if cut else 0.66)
 
 
 def on_seat(thing: NormBox, seat: NormBox, ease: float) -> bool:

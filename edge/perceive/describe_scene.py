@@ -131,9 +131,24 @@ class Scene:
         people = (tie.one, tie.other)
         return all(track.label == PERSON and track.anchor not in self.names for track in people)
 
-    def at_one_table(self, tie: Relation) -> bool:
-        """Whether both are at the same table, which says it already."""
-        return any(tie.one in group.people and tie.other in group.people for group in self.tables)
+    def told(self, tie: Relation) -> bool:
+        """Whether the summary has it, besides tables and what stands on furniture.
+
+        Not what is said already by being at one table, and not what several unknown people have in common ("a person was
+        next to a chair", three times): there, the number of the things says more.
+        """
+        if self.between_unknown(tie) or any(
+            tie.one in seat.people and tie.other in seat.people for seat in self.tables
+        ):
+            return False
+        if tie.one.label != PERSON or tie.one.anchor in self.names:
+            return True
+        alike = {
+            other.one.anchor
+            for other in self.relations
+            if other.tie is tie.tie and other.other.label == tie.other.label and other.one.anchor not in self.names
+        }
+        return len(alike) == 1
 
 
 def understand(evidence: SegmentEvidence, names: Mapping[str, str]) -> Scene:
