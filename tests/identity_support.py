@@ -17,7 +17,16 @@ from edge.types.evidence import (
     Vector,
     Voice,
 )
-from edge.types.records import EntityKind, Modality, NameSource
+from edge.types.media import Mode
+from edge.types.records import (
+    CommitDraft,
+    EntityKind,
+    Modality,
+    NameSource,
+    ObservationDraft,
+    TraceDraft,
+    UtteranceDraft,
+)
 
 FACES = "faces@1"
 VOICES = "voices@1"
@@ -193,3 +202,34 @@ class Memory:
             )
             self._rows += 1
         return {anchor: ids.get(key, key) if key is not None else None for anchor, key in resolution.assigned.items()}
+
+
+def draft(evidence: SegmentEvidence, resolution: Resolution) -> CommitDraft:
+    """What a segment writes, without description and pictures."""
+    heard = [v for v in evidence.voices if v.track is None and resolution.assigned.get(v.anchor) is not None]
+    return CommitDraft(
+        camera=evidence.camera,
+        trace=TraceDraft(evidence.start, evidence.end, "Something happened.", Mode.OFFLINE_QUALITY, None),
+        entities=resolution.entities,
+        observations=(
+            *(
+                ObservationDraft(t.anchor, t.label, resolution.assigned.get(t.anchor), t.start, t.end, "", t.score)
+                for t in evidence.tracks
+            ),
+            *(
+                ObservationDraft(
+                    v.anchor, "voice", resolution.assigned[v.anchor], evidence.start, evidence.end, "", 1.0
+                )
+                for v in heard
+            ),
+        ),
+        utterances=tuple(
+            UtteranceDraft(u.start, u.end, u.text, resolution.assigned.get(u.voice) if u.voice else None, u.voice)
+            for u in evidence.utterances
+        ),
+        decisions=resolution.decisions,
+        gallery=resolution.gallery,
+        pending=resolution.pending,
+        pending_used=resolution.pending_used,
+        names=resolution.names,
+    )
