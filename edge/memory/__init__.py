@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from edge.memory.index import search_units
+from edge.memory import index
+from edge.memory.index import search_units, trace_vector
 from edge.memory.store import Store
 
-__all__ = ["Store", "search_units"]
+__all__ = ["Store", "index", "search_units", "trace_vector"]

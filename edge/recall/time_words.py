@@ -17,7 +17,8 @@ def unnamed(pattern: str) -> str:
 NUMBERS = {
     "a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
     "ten": 10, "eleven": 11, "twelve": 12, "fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40,
-    "fifty": 50, "sixty": 60, "ninety": 90, "a couple of": 2, "a few": 3, "several": 4, "half a": 0.5, "half an": 0.5, "a quarter of an": 0.25,
+    "fifty": 50, "sixty": 60, "ninety": 90, "a couple of": 2, "a few": 3, "several": 4,
+    "half a": 0.5, "half an": 0.5, "a quarter of an": 0.25,
 }  # fmt: skip
 SECONDS = {"second": 1.0, "sec": 1.0, "minute": 60.0, "min": 60.0, "hour": 3600.0, "hr": 3600.0}
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
