@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edge.perceive import Description, describe
-from edge.types.evidence import KeyFrame, NormBox, SegmentEvidence, Track, Utterance, Voice
+from edge.types.evidence import FaceEvidence, KeyFrame, NormBox, SegmentEvidence, Track, Utterance, Voice
 from edge.types.records import mentioned
 from edge.types.vocabulary import COCO_LABELS, everyday, number, plural
 
@@ -279,6 +280,14 @@ def test_a_relation_is_told_when_it_begins() -> None:
 def test_a_far_table_is_not_sat_at() -> None:
     seen = evidence([track("a1", "person", (0.3, 0.1, 0.6, 0.95)), track("a2", "dining table", (0.4, 0.4, 0.5, 0.5))])
     assert "at a table" not in describe(seen, {"a1": "{{1}}"}).text
+
+
+@pytest.mark.parametrize(("safe", "far"), [(True, False), (False, True)])
+def test_a_small_box_is_far_only_when_it_is_not_a_good_face(safe: bool, far: bool) -> None:
+    small = track("a1", "person", (0.4, 0.4, 0.5, 0.6))
+    face = FaceEvidence((), None, safe, "" if safe else "too small", "x")
+    text = describe(evidence([replace(small, face=face)]), {}).text
+    assert ("far from the camera" in text) is far
 
 
 def test_a_bag_that_goes_along_is_not_held() -> None:

@@ -64,6 +64,9 @@ def distance(tracks: Sequence[Track]) -> str:
     high = statistics.median(box[3] - box[1] for box in boxes)
     if high >= 0.8 or statistics.median(area(box) for box in boxes) >= 0.35:
         return "close to the camera"
+    # Whose face is good enough to be known again is near; a small box is then of the face alone.
+    if any(track.face is not None and track.face.safe for track in tracks):
+        return ""
     whole = all(min(box[0], box[1]) > 0.01 and max(box[2], box[3]) < 0.99 for box in boxes)
     return "far from the camera" if whole and high <= 0.25 else ""
 
