@@ -107,7 +107,15 @@ def segment(
         ),
         gallery=(
             GalleryWrite(
-                key, Modality.FACE, i % 8, FACE_MODEL, vector(i), 50.0 + i, 1, "a1", picture(i, 112, 112) if crop else None
+                key,
+                Modality.FACE,
+                i % 8,
+                FACE_MODEL,
+                vector(i),
+                50.0 + i,
+                1,
+                "a1",
+                picture(i, 112, 112) if crop else None,
             ),
         ),
         pending=(PendingWrite("a1", Modality.FACE, FACE_MODEL, vector(i + 10_000), 20.0, start + 100),),

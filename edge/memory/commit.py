@@ -57,7 +57,7 @@ def write(files: Files, draft: CommitDraft, pictures: Pictures) -> Committed:
             return Committed(None, {}, (), (), ())
         try:
             return _Commit(files, draft, draft.trace, camera, source, pictures).run()
-        except ValueError as error:  # of the index
+        except (ValueError, TypeError) as error:  # of the index; of JSON
             raise _refused(files, draft, str(error)) from error
 
 

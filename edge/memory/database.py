@@ -64,12 +64,14 @@ def _open(path: Path, key: MasterKey, *, readonly: bool) -> apsw.Connection:
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     try:
         _unlock(connection, key)
-    except apsw.CantOpenError:
-        # A write-ahead log needs a file of shared memory beside it. In a folder that cannot be written there is none,
-        # and nobody else can write either: the file alone is the whole memory, unless a log was left behind.
+    except (apsw.CantOpenError, apsw.IOError):
+        # A write-ahead log needs a file of shared memory beside it. In a folder that cannot be written, or on a full
+        # device, there is none, and nobody else can write either: the file alone is the whole memory, unless a log was
+        # left behind.
         connection.close()
         log = path.with_name(path.name + "-wal")
-        if os.access(path.parent, os.W_OK) or (log.exists() and log.stat().st_size > 0):
+        writable = os.access(path.parent, os.W_OK) and not _nearly_full(path)
+        if writable or (log.exists() and log.stat().st_size > 0):
             raise
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         connection = apsw.Connection(f"{path.resolve().as_uri()}?immutable=1", flags=flags)
@@ -159,7 +161,8 @@ def translated(path: Path, key: MasterKey | None = None) -> Iterator[None]:
     except apsw.NotADBError as error:
         if key is not None and key.proven:
             raise StoreError(
-                path, f"“{path}” is damaged: its key is right and its first page is not; restore a copy of it."
+                path,
+                f"“{path}” is damaged or belongs to another memory, as the right key does not fit; restore a copy.",
             ) from error
         raise MemoryKeyError(
             f"“{path}” cannot be opened with {key.words if key else 'this key'}: give the key that it was made with, "

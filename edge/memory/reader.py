@@ -12,7 +12,7 @@ import apsw
 
 from edge.errors import StoreError
 from edge.memory.database import connect, fetch, snapshot, sql, translated
-from edge.memory.drafts import to_json
+from edge.memory.drafts import storable, to_json
 from edge.memory.keys import MasterKey
 from edge.types.records import mentioned, render
 
@@ -37,14 +37,14 @@ class Reader:
         self._lock = threading.Lock()
         self._closed = False
 
-    def rows(self, statement: str, values: Any = ()) -> Rows:
+    def rows(self, statement: str, values: Iterable[object] = ()) -> Rows:
         """Run one reading statement on memory.db.
 
         Raises:
             StoreError: it cannot be read.
         """
         with translated(self.home / MEMORY_FILE, self._key):
-            return self.connection().execute(statement, values).fetchall()
+            return fetch(self.connection(), statement, _storable(values))
 
     def connection(self) -> apsw.Connection:
         """This thread's read-only connection to memory.db, for the search indexes."""
@@ -96,3 +96,7 @@ class Reader:
             for connection in self._opened:
                 connection.close()
             self._opened.clear()
+
+
+def _storable(values: Iterable[object]) -> tuple[object, ...]:
+    return tuple(storable(value) if isinstance(value, str) else value for value in values)

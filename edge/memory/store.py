@@ -6,7 +6,7 @@ docs/adr/0002-store.md says which promises it keeps and how.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -14,7 +14,7 @@ from typing import Self, TypeVar
 from edge.clock import utc_now
 from edge.errors import NotFoundError, ReflectWorldError, StoreError, UserError
 from edge.memory import commit, frames, locks, names
-from edge.memory.database import connect, transaction, translated
+from edge.memory.database import connect, snapshot, transaction, translated
 from edge.memory.health import problems
 from edge.memory.keys import MasterKey, obtain_key
 from edge.memory.people import PeopleReads
@@ -236,10 +236,15 @@ class Store(EventReads, PeopleReads):
             What is wrong, one sentence each; empty: nothing.
         """
         try:
-            with translated(self.home / FRAMES_FILE, self._key):
-                pictures = self._connection(FRAMES_FILE)
-            with self.reading() as memory:
-                return problems(memory, pictures)
+            with ExitStack() as opened, translated(self.home / MEMORY_FILE, self._key):
+                # Connections of their own: FTS5 (3.54) examines what a connection that has searched before remembers of
+                # the index, and reports a mismatch when another connection has written since.
+                memory, pictures = (
+                    opened.enter_context(closing(connect(self.home / file, self._key, readonly=True)))
+                    for file in (MEMORY_FILE, FRAMES_FILE)
+                )
+                with snapshot(memory):
+                    return problems(memory, pictures)
         except ReflectWorldError as error:
             return [str(error)]
 
