@@ -24,11 +24,11 @@ demo: $(VENV)/.demo
 	$(BIN)/python -m tools.demo
 
 test: $(VENV)/.dev
-	$(BIN)/reflectworld models pull
+	$(BIN)/reflectworld models pull --optional
 	$(BIN)/python -m pytest
 
 test-all: lint
-	$(BIN)/reflectworld models pull
+	$(BIN)/reflectworld models pull --optional
 	$(BIN)/python -m pytest -m ''
 
 lint: $(VENV)/.dev

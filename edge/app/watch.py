@@ -14,6 +14,7 @@ from edge.app.compose import compose, skipped
 from edge.app.rooms import Rooms
 from edge.capture import open_source, segments, worth_analysing
 from edge.clock import monotonic
+from edge.infer import release_memory
 from edge.memory import search_units
 from edge.perceive import describe
 from edge.types.media import Frame, Mode, Segment, SourceInfo
@@ -158,6 +159,8 @@ class Watch:
             rooms.identifier.committed(resolution, committed)
             self._count(draft, committed)
         report.position = segment.end - self.info.start
+        # What a segment freed goes back to the system, so that months of them need no more than the first.
+        release_memory()
 
     def _count(self, draft: CommitDraft, committed: Committed) -> None:
         report = self.report

@@ -54,10 +54,15 @@ def pull_command(
     ids: Annotated[
         list[str] | None, typer.Argument(help="Models to fetch. Default: the default of every role.")
     ] = None,
+    optional: Annotated[
+        bool, typer.Option("--optional", help="Fetch the optional ones, too (recordings for the demo and the tests).")
+    ] = False,
 ) -> None:
     """Fetch models that are missing or damaged. What is there already is not fetched again."""
     catalog = Catalog.load(load_settings().infer)
     specs = [catalog.get(model_id) for model_id in dict.fromkeys(ids)] if ids else list(catalog.defaults())
+    if optional:
+        specs += [spec for spec in catalog.models if spec.optional and spec not in specs]
     console = Console(stderr=True)
     with _bars(console) as report:
         pulled = pull_models(catalog, specs, report)

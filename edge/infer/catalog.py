@@ -73,6 +73,7 @@ class ModelSpec:
     params: Mapping[str, Any]  # parameters of pre- and post-processing; see models/catalog.toml
     measured: Mapping[str, str]
     user: bool = False  # added by the user
+    optional: bool = False  # fetched only when it is asked for; nothing misses it
     preferred: bool = False  # a user's model that stands before those of the package
     licence_file: str = ""
 
@@ -214,8 +215,8 @@ class Catalog:
         return next((model for model in fitting if model.present), fitting[0])
 
     def defaults(self) -> tuple[ModelSpec, ...]:
-        """The model of each role that has one."""
-        roles = dict.fromkeys(model.role for model in self.models)
+        """The model of each role that has one which is not optional."""
+        roles = dict.fromkeys(model.role for model in self.models if not model.optional)
         return tuple(self.default(role) for role in roles)
 
 
@@ -323,6 +324,7 @@ def _spec(entry: ModelEntry, base: CatalogFile, bundle: Path, models_dir: Path, 
         measured=MappingProxyType(dict(entry.measured)),
         user=user,
         preferred=user and entry.preferred,
+        optional=entry.optional,
         licence_file=entry.licence_file,
     )
 

@@ -77,6 +77,7 @@ class ModelEntry(_Part):
     licence_file: str = ""
     provenance: str = Field(min_length=1)
     preferred: bool = Field(True, description="a user's model: whether it stands before those of the package")
+    optional: bool = Field(False, description="fetched only when it is asked for; nothing misses it")
     files: tuple[FileEntry, ...] = Field(min_length=1)
     params: dict[str, Any] = Field(default_factory=dict)
     measured: dict[str, str] = Field(default_factory=dict)

@@ -43,8 +43,7 @@ def reflectworld(*arguments: str) -> None:
 
 def main() -> None:
     """Run the demo."""
-    reflectworld("models", "pull")
-    reflectworld("models", "pull", "two-cities-speech")
+    reflectworld("models", "pull", "--optional")
     speech = Catalog.load(load_settings().infer).get("two-cities-speech").path("two_cities.wav").parent
     began = time.monotonic()
     seconds = compose(CLIP, speech)
