@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 
+from edge.capture.described import BadLine, Caption, DescribedFile, DescribedSegment, Speech
 from edge.capture.guards import worth_analysing
 from edge.capture.hearing import SpeechChangeLike, VoiceActivityLike
 from edge.capture.segmenter import Segmenter
@@ -17,7 +18,20 @@ from edge.capture.source import Source, StartFrom, open_source
 from edge.settings import CaptureSettings
 from edge.types.media import Frame, Mode, Segment
 
-__all__ = ["Source", "SpeechChangeLike", "StartFrom", "VoiceActivityLike", "open_source", "segments", "worth_analysing"]
+__all__ = [
+    "BadLine",
+    "Caption",
+    "DescribedFile",
+    "DescribedSegment",
+    "Source",
+    "Speech",
+    "SpeechChangeLike",
+    "StartFrom",
+    "VoiceActivityLike",
+    "open_source",
+    "segments",
+    "worth_analysing",
+]
 
 
 def segments(

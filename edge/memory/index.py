@@ -158,26 +158,36 @@ def tokens(connection: apsw.Connection, text: str) -> list[str]:
     ]
 
 
-def units_of(lines: Sequence[tuple[float, str]], utterances: Sequence[tuple[float, str, str]]) -> tuple[Unit, ...]:
-    """Group what a trace says into units of fine search; pure, and the same for a draft and for what is read back.
+def units_of(
+    lines: Sequence[tuple[float, str]],
+    utterances: Sequence[tuple[float, str, str]],
+    title: Callable[[int], str],
+) -> tuple[Unit, ...]:
+    """Group what a trace says into units of fine search; pure, and the same for a draft and for what is stored.
 
     Args:
-        lines: (UTC POSIX seconds, text with titles put in) in order.
-        utterances: (UTC POSIX seconds, title of the speaker or "", words) in order.
+        lines: (UTC POSIX seconds, text with mentions) in order.
+        utterances: (UTC POSIX seconds, title of the speaker or "", words with mentions) in order.
+        title: of an entity by its key.
 
     Returns:
-        Runs of neighbours of one kind (lines, or utterances), each closed once it has `UNIT_CHARS` characters.
+        Runs of neighbours of one kind (lines, or utterances), each closed once it has `UNIT_CHARS` characters. Names do
+        not count in that, so that units keep their numbers when somebody is renamed.
     """
-    said = [(at, f"{who}: {words}" if who else words) for at, who, words in utterances]
+    said = [
+        (at, f"{who}: {render(words, title)}" if who else render(words, title), words) for at, who, words in utterances
+    ]
+    seen = [(at, render(text, title), text) for at, text in lines]
     units: list[Unit] = []
-    for group in (lines, said):
+    for group in (seen, said):
         run: list[str] = []
-        first = 0.0
-        for at, text in group:
+        first, length = 0.0, 0
+        for at, text, stored in group:
             if not run:
-                first = at
+                first, length = at, 0
             run.append(text)
-            if sum(map(len, run)) >= UNIT_CHARS:
+            length += len(render(stored, lambda _: "somebody"))
+            if length >= UNIT_CHARS:
                 units.append(Unit(first, " ".join(run)))
                 run = []
         if run:
@@ -186,7 +196,7 @@ def units_of(lines: Sequence[tuple[float, str]], utterances: Sequence[tuple[floa
 
 
 def search_units(draft: CommitDraft, title: Callable[[int], str]) -> SearchTexts:
-    """The texts of a draft to embed, for `CommitDraft.vector` and `CommitDraft.line_vectors`.
+    """The texts of a draft to embed, for `CommitDraft.line_vectors`; see `trace_vector` for `CommitDraft.vector`.
 
     Args:
         draft: what will be committed.
@@ -199,18 +209,27 @@ def search_units(draft: CommitDraft, title: Callable[[int], str]) -> SearchTexts
         return new.get(key, "someone") if key < 0 else title(key)
 
     trace = draft.trace
-    text = render(trace.text, name) if trace else ""
-    lines = [(line.at, render(line.text, name)) for line in trace.lines] if trace else []
+    lines = [(line.at, line.text) for line in trace.lines] if trace else []
+    if trace and not lines and trace.text:
+        lines = [(trace.start, trace.text)]
     said = [
-        (
-            heard.start,
-            name(heard.speaker) if heard.speaker is not None else heard.speaker_name or "",
-            render(heard.text, name),
-        )
+        (heard.start, name(heard.speaker) if heard.speaker is not None else heard.speaker_name or "", heard.text)
         for heard in draft.utterances
     ]
-    whole = " ".join(filter(None, [text, *(f"{who}: {words}" if who else words for _, who, words in said)]))
-    return SearchTexts(whole, tuple(unit.text for unit in units_of(lines, said)))
+    units = tuple(unit.text for unit in units_of(lines, said, name))
+    return SearchTexts(" ".join(units), units)
+
+
+def trace_units(connection: apsw.Connection, trace: int, titles: Callable[[int], str]) -> tuple[Unit, ...]:
+    """The units of a stored trace, in the order of their vectors (unit 1 first)."""
+    lines = _rows(connection, "select at, text from line where trace = ? order by id", (trace,))
+    if not lines:
+        lines = _rows(connection, "select start, text from trace where id = ? and text <> ''", (trace,))
+    heard = _rows(
+        connection, "select start, speaker, speaker_name, text from utterance where trace = ? order by id", (trace,)
+    )
+    said = [(at, titles(speaker) if speaker is not None else name or "", words) for at, speaker, name, words in heard]
+    return units_of([(at, text) for at, text in lines], said, titles)
 
 
 def trace_vector(units: Sequence[Vector] | NDArray[np.float32]) -> Vector:
