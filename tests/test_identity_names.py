@@ -121,6 +121,8 @@ def test_a_name_that_somebody_is_called_is_heard(text: str, name: str) -> None:
         "Sorry, may I?",
         "I saw Kim, Pat, Sam.",
         "Sam, Kim and Pat went home.",
+        "Yeah, Sam can't come.",
+        "Well, Sam you know, he never comes.",
         "Hi love.",
         "Hello darling.",
         "I'm so happy.",

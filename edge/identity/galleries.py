@@ -11,12 +11,12 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
 
-from edge.identity.state import Gallery, GalleryKey, GalleryState, Slot, mean_unit, top_mean, unit
+from edge.identity.state import Gallery, GalleryKey, GalleryState, Slot, mean_unit, slots_score, unit
 from edge.types.evidence import Vector
 from edge.types.media import Image
 from edge.types.records import EntityKey, GalleryWrite
@@ -44,8 +44,7 @@ class GalleryEditor:
     def score(self, key: GalleryKey, entity: EntityKey, vector: Vector) -> float | None:
         """Cosine of a vector to an entity's gallery before this segment, or None when it had none."""
         gallery = self._state.galleries.get(key)
-        slots = gallery.slots.get(entity, ()) if gallery is not None else ()
-        return _score(slots, vector) if slots else None
+        return gallery.score(entity, vector) if gallery is not None and entity in gallery.slots else None
 
     def nearest_other(
         self, key: GalleryKey, entity: EntityKey, vector: Vector, aside: Collection[EntityKey] = ()
@@ -59,7 +58,7 @@ class GalleryEditor:
         for owner in edited - {entity} - set(aside):
             slots = self._drafts[key, owner].slots
             if slots:
-                best = max(best, _score(slots.values(), vector))
+                best = max(best, slots_score(slots.values(), vector))
         return best
 
     def learn(
@@ -115,7 +114,7 @@ class GalleryEditor:
             changed = Slot(worst.slot, vector, quality, 1)
             done = "replaced"
         other = self.nearest_other(key, entity, changed.embedding, aside)
-        if other >= limit or other >= _score(draft.slots.values(), changed.embedding):
+        if other >= limit or other >= slots_score(draft.slots.values(), changed.embedding):
             return f"refused: too near to somebody else ({other:.2f})"
         draft.slots[changed.slot] = changed
         earlier = draft.touched.get(changed.slot)
@@ -159,20 +158,17 @@ class GalleryEditor:
     def _draft(self, key: GalleryKey, entity: EntityKey) -> _Draft:
         if (key, entity) not in self._drafts:
             gallery = self._state.galleries.get(key)
-            slots = gallery.slots.get(entity, ()) if gallery is not None else ()
-            self._drafts[key, entity] = _Draft({item.slot: item for item in slots}, {})
+            slots = gallery.slots.get(entity, {}) if gallery is not None else {}
+            self._drafts[key, entity] = _Draft(dict(slots), {})
         return self._drafts[key, entity]
-
-
-def _score(slots: Iterable[Slot], vector: Vector) -> float:
-    cosines = np.stack([item.embedding for item in slots]) @ vector
-    return float(top_mean(cosines[None, :], np.ones((1, cosines.size), np.bool_))[0])
 
 
 def _best_outside(gallery: Gallery, vector: Vector, left_out: set[int]) -> float:
     scores = gallery.scores(vector)
-    if left_out:
-        scores = np.where(np.isin(gallery.owners, list(left_out)), -1.0, scores)
+    for owner in left_out:
+        row = int(np.searchsorted(gallery.owners, owner))
+        if row < gallery.owners.size and gallery.owners[row] == owner:
+            scores[row] = -1.0
     return float(scores.max()) if scores.size else -1.0
 
 

@@ -11,9 +11,9 @@ from edge.identity.names import names_in
 from edge.identity.resolution import Resolution
 from edge.identity.resolver import resolve
 from edge.identity.state import (
-    Gallery,
     GalleryKey,
     GalleryState,
+    GalleryTable,
     HeardName,
     KnownEntity,
     Presence,
@@ -41,8 +41,7 @@ class Identifier:
         self._user = user
         self._version: int | None = None
         self._entities: dict[int, KnownEntity] = {}
-        self._slots: dict[GalleryKey, dict[int, dict[int, Slot]]] = {}
-        self._galleries: dict[GalleryKey, Gallery] = {}
+        self._galleries: dict[GalleryKey, GalleryTable] = {}
         self._heard: dict[int, tuple[HeardName, ...]] = {}
         self._owners: dict[int, int | None] = {}  # pending row -> entity that it would belong to
 
@@ -73,10 +72,8 @@ class Identifier:
                 known.id, known.kind, known.name, known.name_source, max(known.last_seen, last)
             )
         for write in resolution.gallery:
-            where = (write.modality, write.embedder)
-            slots = self._slots.setdefault(where, {}).setdefault(identity(write.entity), {})
-            slots[write.slot] = Slot(write.slot, write.embedding, write.quality, write.count)
-            self._galleries.pop(where, None)
+            table = self._galleries.setdefault((write.modality, write.embedder), GalleryTable())
+            table.put(identity(write.entity), Slot(write.slot, write.embedding, write.quality, write.count))
         for claim in resolution.names:
             entity = identity(claim.entity)
             if entity in self._heard:
@@ -96,22 +93,18 @@ class Identifier:
         # Taken before reading, so that a change in between is seen by the next segment.
         self._version = self._store.data_version()
         self._entities = {record.id: _known(record) for record in self._store.entities()}
-        self._slots = {}
+        self._galleries = {}
         for modality in Modality:
             for row in self._store.galleries(modality):
-                owners = self._slots.setdefault((modality, row.embedder), {})
-                owners.setdefault(row.entity, {})[row.slot] = Slot(row.slot, row.embedding, row.quality, row.count)
-        self._galleries = {}
+                table = self._galleries.setdefault((modality, row.embedder), GalleryTable())
+                table.put(row.entity, Slot(row.slot, row.embedding, row.quality, row.count))
         self._heard = {}
         self._owners = {}
 
     def _state(self, evidence: SegmentEvidence) -> GalleryState:
-        for key, owners in self._slots.items():
-            if key not in self._galleries:
-                self._galleries[key] = Gallery.build({owner: slots.values() for owner, slots in owners.items()})
         return GalleryState(
             entities=self._entities,
-            galleries=self._galleries,
+            galleries={key: table.view() for key, table in self._galleries.items()},
             waiting=tuple(self._waiting(row) for row in self._store.pending(evidence.end)),
             elsewhere=self._elsewhere(evidence),
             heard=self._names_heard(evidence),

@@ -67,9 +67,10 @@ _GREETING = _any(
 )
 # Without a comma only a true greeting calls somebody: "okay Sam" may go on as anything.
 _GREETED = re.compile(
-    rf"(?:(?:oh|well|okay|ok|yes|yeah),? )*(?:(?:{_GREETING}), ?|(?:{_HELLO}) )(?P<name>{_WORD})(?P<after>.*)",
+    rf"(?:(?:oh|well|okay|ok|yes|yeah),? )*(?:(?P<hello>{_HELLO}),? |(?:{_GREETING}), ?)(?P<name>{_WORD})(?P<after>.*)",
     re.IGNORECASE,
 )
+_GOES_ON = re.compile(r"(?:for|you|i|i'm|it's|how|what|can|could|please)(?![\w'])", re.IGNORECASE)
 _TO_YOU = _any(
     *("can", "could", "would", "will", "do", "did", "don't", "are", "have", "what", "where", "when", "why", "how"),
     *("who", "please", "come", "look", "listen", "wait", "you", "you're", "your", "let's", "let me", "give", "take"),
@@ -171,12 +172,8 @@ def _called(sentence: str) -> str | None:
     if match := _GREETED.fullmatch(sentence):
         name, after = match.group("name"), match.group("after").strip()
         wake = bool(_WAKE.match(sentence)) and "," not in sentence[: match.start("name")]
-        # "hi Sam and Kim", "thanks Sam's mother", "hey Google"-like words are out; "thanks Sam for …" is in.
-        stops = (
-            not after
-            or after[0] in ",.!?"
-            or re.match(r"(?:for|you|i|it's|how|what|can|could|please)\b", after, re.IGNORECASE)
-        )
+        # "hi Sam and Kim", "thanks Sam's mother", "yeah, Sam can't" and "hey Google" are out; "thanks Sam for …" is in.
+        stops = not after or after[0] in ",.!?" or (match.group("hello") and _GOES_ON.match(after))
         several = re.match(r"(?:,? ?and\b|, [A-Z]\w+[,.!]?(?: and\b|$))", after)
         if stops and not several and _vocative(name) and not (wake and not after):
             return _titled(name)

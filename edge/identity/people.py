@@ -227,7 +227,7 @@ class _Resolver:
         if self.sights.elsewhere(tracks, top) is not None or any(p.entity == top and p.meets(person) for p in known):
             return False
         vectors = [person.vector, *(row.embedding for row in alike)]
-        singly = float(np.mean([dict(gallery.ranked(vector)).get(top, -1.0) for vector in vectors]))
+        singly = float(np.mean([gallery.score(top, vector) for vector in vectors]))
         ranked = gallery.ranked(mean_unit(vectors))
         second = ranked[1][1] if len(ranked) > 1 else -1.0
         settings = self.settings

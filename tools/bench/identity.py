@@ -17,19 +17,26 @@ import csv
 import os
 import sys
 import tempfile
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from edge.app import Watch, open_rooms
+from edge.capture import open_source, segments
+from edge.identity import Identifier, Resolution
+from edge.infer import Catalog, Runtime
 from edge.memory import Store
+from edge.perceive import build_perceiver
 from edge.settings import Settings
-from edge.types.records import EntityKind, ObservationRecord
+from edge.types.evidence import SegmentEvidence
+from edge.types.media import Frame, Mode
+from edge.types.records import CommitDraft, EntityKind, ObservationDraft, ObservationRecord, TraceDraft
 
 CLIPS = {"grid": "grid_talkers.mp4", "intel": "intel_reappear.mp4"}
 ROOT = Path(__file__).resolve().parents[2]
@@ -190,6 +197,120 @@ def bench_clip(name: str, shared: Path, *, verbose: bool) -> bool:
     return not merged and not split and not small
 
 
+# -- stress ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Second:
+    """What perception found in one second of a clip, and who is in it."""
+
+    evidence: SegmentEvidence
+    people: dict[str, str]  # anchor of a track with a safe face -> label
+
+
+def labelled_media(media: Path) -> list[tuple[Path, tuple[str, ...]]]:
+    """Clips and photographs with who is in them, from left to right."""
+    with (media / "video" / "identities.csv").open(encoding="utf-8") as file:
+        rows = [(row["file"], row["identity"]) for row in csv.DictReader(file)]
+    return [(media / name, tuple(people.split(";"))) for name, people in rows if not people.startswith("(")]
+
+
+def perceive_seconds(media: Path) -> list[Second]:
+    """Run the networks once over all labelled media, a second at a time."""
+    settings = Settings()
+    capture = settings.capture.model_copy(update={"segment_max_s": 1.01, "segment_min_s": 1.0, "sample_fps": 5.0})
+    catalog, runtime = Catalog.load(settings.infer), Runtime(settings.infer)
+    perceiver = build_perceiver(catalog, runtime, settings.perceive, speech=False)
+    found = []
+    for path, people in labelled_media(media):
+        source = open_source(str(path), camera="bench", start=0.0, settings=capture)
+        stop = threading.Event()
+        for item in segments(source, vad=None, settings=capture, mode=Mode.OFFLINE_QUALITY, stop=stop):
+            if isinstance(item, Frame):
+                perceiver.see(item)
+                continue
+            evidence = perceiver.close(item)
+            safe = [track for track in evidence.tracks if track.face is not None and track.face.safe]
+            where = [float(np.mean([(box[0] + box[2]) / 2 for _, box in track.boxes])) for track in safe]
+            wanted = [(place + 0.5) / len(people) for place in range(len(people))]
+            cost = np.abs(np.subtract.outer(where, wanted)).reshape(len(where), len(wanted))
+            rows, columns = linear_sum_assignment(cost)
+            labels = {safe[row].anchor: people[column] for row, column in zip(rows, columns, strict=True)}
+            if labels:
+                found.append(Second(evidence, labels))
+    return found
+
+
+def moved(evidence: SegmentEvidence, by: float) -> SegmentEvidence:
+    """The same evidence at another time."""
+    tracks = tuple(replace(track, start=track.start + by, end=track.end + by) for track in evidence.tracks)
+    return replace(evidence, start=evidence.start + by, end=evidence.end + by, tracks=tracks, key_frames=())
+
+
+def bench_stress(shared: Path, shuffles: int) -> bool:
+    """Shuffle one-second tracks and let the resolver find the people again, in a new memory each time."""
+    seconds = perceive_seconds(shared / "media")
+    labels = {label for second in seconds for label in second.people.values()}
+    tracks = sum(len(second.people) for second in seconds)
+    print(f"\nstress: {tracks} tracks of one second, {len(labels)} people, {shuffles} shuffles")
+    print(
+        f"  {'shuffle':>7}  {'F1':>5}  {'entities':>8}  {'merged':>6}  {'split':>5}  {'unknown':>7}  {'ms a segment':>12}"
+    )
+    fine = True
+    for seed in range(shuffles):
+        order = np.random.default_rng(seed).permutation(len(seconds))
+        pairs: list[tuple[str, str]] = []
+        took = 0.0
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            Store.open(Path(folder), Settings().memory, user="owner") as store,
+        ):
+            room = Identifier(store, Settings().identity, user="owner")
+            for turn, index in enumerate(order):
+                second = seconds[index]
+                evidence = moved(second.evidence, turn * 60.0 - second.evidence.start)
+                began = time.perf_counter()
+                resolution = room.resolve(evidence)
+                took += time.perf_counter() - began
+                committed = store.commit(draft_of(evidence, resolution))
+                room.committed(resolution, committed)
+                for anchor, label in second.people.items():
+                    key = resolution.assigned[anchor]
+                    entity = f"p{committed.entities[key]}" if key is not None else f"unknown {turn} {anchor}"
+                    pairs.append((label, entity))
+            entities = len(store.entities())
+        known = [(label, int(entity[1:])) for label, entity in pairs if entity.startswith("p")]
+        merged, split = merged_and_split(known)
+        fine = fine and not merged
+        unknown = len(pairs) - len(known)
+        print(
+            f"  {seed:>7}  {b_cubed(pairs):>5.3f}  {entities:>8}  {len(merged):>6}  {len(split):>5}  {unknown:>7}"
+            f"  {1000 * took / len(order):>12.2f}"
+        )
+        for line in merged:
+            print(f"           merged {line}")
+        for line in split:
+            print(f"           split {line}")
+    return fine
+
+
+def draft_of(evidence: SegmentEvidence, resolution: Resolution) -> CommitDraft:
+    """What the identities of a segment write, without description, sound and pictures."""
+    return CommitDraft(
+        camera=evidence.camera,
+        trace=TraceDraft(evidence.start, evidence.end, "", Mode.OFFLINE_QUALITY, None),
+        entities=resolution.entities,
+        observations=tuple(
+            ObservationDraft(t.anchor, t.label, resolution.assigned.get(t.anchor), t.start, t.end, "", t.score)
+            for t in evidence.tracks
+        ),
+        decisions=resolution.decisions,
+        gallery=resolution.gallery,
+        pending=resolution.pending,
+        pending_used=resolution.pending_used,
+    )
+
+
 def main() -> None:
     """Run the chosen parts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -197,9 +318,13 @@ def main() -> None:
     parser.add_argument("--shared", type=Path, default=default, help="folder of the evaluation media")
     parser.add_argument("--clip", choices=sorted(CLIPS), action="append", help="only this clip")
     parser.add_argument("--verbose", action="store_true", help="print every decision")
+    parser.add_argument("--stress", action="store_true", help="shuffled tracks of one second instead of the clips")
+    parser.add_argument("--shuffles", type=int, default=5, help="orders that the stress tries")
     options = parser.parse_args()
     if not (options.shared / "media" / "derived").is_dir():
         sys.exit(f"The evaluation media are not at {options.shared}; give their folder with --shared.")
+    if options.stress:
+        sys.exit(0 if bench_stress(options.shared, options.shuffles) else 1)
     fine = [bench_clip(name, options.shared, verbose=options.verbose) for name in options.clip or CLIPS]
     sys.exit(0 if all(fine) else 1)
 
