@@ -44,7 +44,7 @@ _AUDIO_CODECS = {
     ".ogg": "libopus",
 }
 _OPTIONS = {
-    "libx264": {"preset": "ultrafast", "crf": "20"},
+    "libx264": {"preset": "ultrafast", "crf": "20", "bf": "2"},
     "libvpx-vp9": {"deadline": "realtime", "cpu-used": "8", "crf": "20", "b": "0"},
     "mpeg1video": {"b": "2000000"},
     "mpeg4": {"b": "2000000"},

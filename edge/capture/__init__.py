@@ -61,9 +61,10 @@ def segments(
     Yields:
         The chosen frames of the open segment, then the segment that closes them.
     """
-    feed = source.feed(mode)
+    begin = 0.0 if source.live else resume_at
+    feed = source.feed(mode, begin, stop.is_set)
     try:
         segmenter = Segmenter(source.info, feed, vad, settings, stop, source.report)
-        yield from segmenter.run(0.0 if source.live else resume_at, next_segment)
+        yield from segmenter.run(begin, next_segment)
     finally:
         source.close()

@@ -49,6 +49,12 @@ def is_cut(before: Sequence[float], here: float, after: Sequence[float], *, thre
     return here > threshold and all(here > ratio * near for near in (*before, *after))
 
 
-def returns(reference: Grey, following: Sequence[Grey], threshold: float) -> bool:
-    """Whether the picture before a supposed cut comes back: then it was a flash (or something passed the lens)."""
-    return any(difference(reference, grey) < threshold / 2 for grey in following)
+def returns(reference: Grey, following: Sequence[Grey], jump: float) -> bool:
+    """Whether the picture before a supposed cut comes back: then it was a flash (or something passed the lens).
+
+    Args:
+        reference: the picture before.
+        following: the pictures after.
+        jump: the difference that made the supposed cut; the picture is back when it is less than half as far.
+    """
+    return any(difference(reference, grey) < jump / 2 for grey in following)

@@ -62,7 +62,7 @@ class Picture:
             return np.asarray(cv2.resize(self.content, (width, height), interpolation=cv2.INTER_AREA), dtype=np.uint8)
         frame = self.content
         width, height = fitted(frame.width, frame.height, self.aspect, max_side)
-        bgr = frame.reformat(width=width, height=height, format="bgr24", interpolation="AREA").to_ndarray()
+        bgr = frame.reformat(width=width, height=height, format="bgr24", interpolation="AREA", threads=1).to_ndarray()
         return upright(np.asarray(bgr, dtype=np.uint8), display_matrix(frame))
 
     def _grey(self, size: tuple[int, int]) -> Grey:

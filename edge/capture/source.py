@@ -29,6 +29,7 @@ from edge.types.media import Mode, SourceInfo, SourceKind
 _PART = 1 << 20  # bytes of each part of a file that the fingerprint covers
 _EARLIEST = datetime(1990, 1, 1, tzinfo=UTC).timestamp()  # recordings dated before are cameras without a clock
 _TOLERANCE_S = 86_400.0  # a recording may be dated this far ahead (zones), s
+_RUN_UP_S = 10.0  # a resumed run decodes from a key frame this much before, s
 _APART_S = 600.0  # picture and sound whose first stamps differ more have separate time bases, s
 
 
@@ -47,7 +48,7 @@ class _Progress:
 
 
 class _Opener(Protocol):
-    def __call__(self, mode: Mode) -> Feed: ...
+    def __call__(self, mode: Mode, resume_at: float, stopped: Callable[[], bool]) -> Feed: ...
 
 
 class Source:
@@ -71,10 +72,16 @@ class Source:
         """Tell the media time that was reached, s (called by the segmenter)."""
         self._progress.position = position
 
-    def feed(self, mode: Mode) -> Feed:
-        """Start reading, from the beginning; an earlier feed of this source is closed."""
+    def feed(self, mode: Mode, resume_at: float, stopped: Callable[[], bool]) -> Feed:
+        """Start reading; an earlier feed of this source is closed.
+
+        Args:
+            mode: whether a live source may drop pictures.
+            resume_at: media s before which pictures are not needed (some come nevertheless); sound comes whole.
+            stopped: whether to give up.
+        """
         self.close()
-        self._feed = self._opener(mode)
+        self._feed = self._opener(mode, resume_at, stopped)
         return self._feed
 
     def close(self) -> None:
@@ -166,7 +173,7 @@ def _open_still(address: Address, camera: str, start: float | None) -> Source:
         height=image.shape[0],
     )
 
-    def opener(mode: Mode) -> Feed:  # a picture is read in one way
+    def opener(mode: Mode, resume_at: float, stopped: Callable[[], bool]) -> Feed:  # a picture is read in one way
         return RecordedFeed(still_pictures(image, faults), None, lambda: None)
 
     return Source(info, start_from, opener, live=False)
@@ -179,8 +186,8 @@ def _open_recording(address: Address, camera: str, start: float | None, fingerpr
     began, start_from = _start(start, facts.recorded, path, facts.duration or 0.0)
     info = _info(address, camera, fingerprint, began, facts)
 
-    def opener(mode: Mode) -> Feed:  # a recording is read in one way
-        return _recorded_feed(address, facts)
+    def opener(mode: Mode, resume_at: float, stopped: Callable[[], bool]) -> Feed:  # in order in both modes
+        return _recorded_feed(address, facts, resume_at, stopped)
 
     return Source(info, start_from, opener, live=False)
 
@@ -216,7 +223,7 @@ def _open_stream(address: Address, camera: str, start: float | None, settings: C
     info = _info(address, camera, fingerprint, began, facts)
     waiting: list[av.container.InputContainer] = [container]
 
-    def opener(mode: Mode) -> Feed:
+    def opener(mode: Mode, resume_at: float, stopped: Callable[[], bool]) -> Feed:  # it goes on from now
         running = waiting.pop() if waiting else media.opened(address)
         return LiveFeed(running, facts.video, facts.audio, settings, drop=mode is Mode.LIVE_LATENCY)
 
@@ -284,7 +291,7 @@ def _look_into(container: av.container.InputContainer, address: Address) -> _Fac
     )
 
 
-def _recorded_feed(address: Address, facts: _Facts) -> RecordedFeed:
+def _recorded_feed(address: Address, facts: _Facts, resume_at: float, stopped: Callable[[], bool]) -> RecordedFeed:
     """Two readers of one file, so that picture and sound are never waited for across a badly interleaved file."""
     containers: list[av.container.InputContainer] = []
 
@@ -295,11 +302,18 @@ def _recorded_feed(address: Address, facts: _Facts) -> RecordedFeed:
 
     pictures = sound = None
     if facts.video is not None:
+        skip = 0
+        if resume_at > _RUN_UP_S:
+            with media.opened(address) as scout:
+                stream = media.select(scout, facts.video)
+                skip = decode.skippable(scout, stream, facts.video_origin, resume_at - _RUN_UP_S, stopped)
         container, stream, faults = reader(facts.video)
-        pictures = decode.pictures(container, stream, MediaClock(facts.video_origin, facts.duration), faults)
+        frames = decode.video_frames(container, stream, faults, skip, stopped)
+        pictures = decode.pictures(frames, stream, MediaClock(facts.video_origin, facts.duration), faults)
     if facts.audio is not None:
         container, stream, faults = reader(facts.audio)
-        chunks = decode.chunks(container, stream, MediaClock(facts.audio_origin, facts.duration), faults)
+        heard = decode.audio_frames(container, stream, faults)
+        chunks = decode.chunks(heard, stream, MediaClock(facts.audio_origin, facts.duration), faults)
         sound = SoundTrack(*decode.once(chunks))
 
     def close() -> None:

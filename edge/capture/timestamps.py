@@ -10,7 +10,7 @@ Invariants:
 from __future__ import annotations
 
 _DIGITS = 5
-QUANTUM_S = 10**-_DIGITS  # UTC seconds as float64 are exact to 2.4e-7 s: rounding to 1e-5 undoes that
+QUANTUM_S: float = 10**-_DIGITS  # UTC seconds as float64 are exact to 2.4e-7 s: rounding to 1e-5 undoes that
 
 _BACK_S = 1.0  # stamps further back than this belong to a new time base (wrapped, concatenated streams), s
 _LEAP_S = 1.0  # leaps beyond this are doubted if the next stamp denies them, s

@@ -56,11 +56,11 @@ class Watching:
         after = [difference(one, other) for one, other in pairwise(greys)]
         if not is_cut(self._steps, here, after, threshold=threshold, ratio=self._settings.cut_ratio):
             return False
-        if self._flash is not None and returns(self._flash, [head.cut_grey], threshold):
+        if self._flash is not None and returns(self._flash, [head.cut_grey], here):
             self._flash = None
             return False
         following = [picture.cut_grey for picture in ahead.upto(1 + FLASH_FRAMES)[1:]]
-        if returns(self._previous, following, threshold):
+        if returns(self._previous, following, here):
             self._flash, self._flash_left = self._previous, FLASH_FRAMES
             return False
         return True
