@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import cv2
@@ -388,6 +389,11 @@ def test_observations_and_utterances_are_asked_alike(full: Store) -> None:
         "Sentence 2.",
     ]
     assert [said.trace for said in full.utterances(since=START + 64.5, until=START + 65)] == [3]
+    assert full.people_between(START + 60, START + 95) == [
+        (1, "hall", START + 62, START + 80),
+        (2, "door", START + 92, START + 110),
+    ]
+    assert full.people_between(START + 81, START + 91) == []
     assert [made.trace for made in full.decisions(entity=1)] == [9, 7, 5, 3, 1]
     assert [slot.slot for slot in full.galleries(Modality.FACE, FACE_MODEL) if slot.entity == 1] == [0, 2, 4, 6]
     assert full.galleries(Modality.VOICE) == full.galleries(Modality.FACE, "other") == []
@@ -421,8 +427,12 @@ def test_users_do_not_see_each_other(home: Path) -> None:
         with pytest.raises(NotFoundError):
             bob.key_frame(mine.key_frames[0])
         assert bob.crops(mine.entities[-1]) == bob.sightings(mine.entities[-1]) == []
+        with pytest.raises(StoreError, match="user “ann” was not written into the memory of “bob”"):
+            bob.commit(dataclasses.replace(segment(1), user="ann"))
+        assert bob.commit(segment(1)).trace == theirs.trace + 1  # nobody named: whose memory it is
+        assert bob.counts().traces == 2
         with pytest.raises(StoreError, match="knows no entity"):
-            bob.commit(dataclasses.replace(segment(1, who=mine.entities[-1]), user="bob"))
+            bob.commit(dataclasses.replace(segment(2, who=mine.entities[-1]), user="bob"))
 
 
 # -- hostile and odd content ------------------------------------------------------------------------------------------
@@ -459,7 +469,7 @@ def test_any_text_is_kept_and_harms_nothing(store: Store, text: str) -> None:
     expected = shown(text.encode("utf-8", "replace").decode(), "someone")
     trace = store.trace(done.trace)
     assert trace.text == trace.lines[0].text == expected
-    assert store.utterances()[0].text == expected
+    assert store.utterances()[0].text == text.encode("utf-8", "replace").decode()  # as it was said
     assert store.integrity() == []
 
 
@@ -554,6 +564,28 @@ def test_threads_read_while_one_writes(home: Path) -> None:
             thread.join()
         assert failures == []
         assert other.counts().traces == 40
+
+
+def test_a_reader_is_told_when_the_memory_is_closed_under_it(home: Path) -> None:
+    store = Store.open(home)
+    store.commit(segment(0))
+    reading, closed = threading.Event(), threading.Event()
+
+    def read() -> None:
+        with store.reading() as connection:
+            for _ in connection.execute("select text from line"):
+                reading.set()
+                assert closed.wait(30)
+
+    with ThreadPoolExecutor(1) as pool:
+        reader = pool.submit(read)
+        assert reading.wait(30)
+        store.close()
+        closed.set()
+        with pytest.raises(StoreError, match="is closed"):
+            reader.result(30)
+    with Store.open(home) as again:
+        assert again.integrity() == []
 
 
 def test_the_data_version_tells_of_other_hands_only(home: Path) -> None:

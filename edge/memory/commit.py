@@ -231,7 +231,7 @@ class _Commit:
                 "trace": self.trace,
                 "start": heard.start,
                 "end": heard.end,
-                "text": self._text(heard.text),
+                "text": heard.text,  # words that were said are kept as they were said
                 "speaker": self._entity(heard.speaker),
                 "voice": heard.voice,
                 "speaker_name": heard.speaker_name,

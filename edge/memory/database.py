@@ -190,6 +190,8 @@ def translated(path: Path, key: MasterKey | None = None) -> Iterator[None]:
         raise StoreError(
             path, f"The device failed while “{path}” was read or written; check it. What was stored before is kept."
         ) from error
+    except (apsw.ConnectionClosedError, apsw.CursorClosedError) as error:
+        raise StoreError(path, "The memory is closed; open it again to read.") from error
     except apsw.Error as error:
         raise StoreError(path, f"“{path}” could not be used ({error}); what was stored before is kept.") from error
     except OSError as error:

@@ -1,6 +1,7 @@
 """Reading what was seen and heard: traces, observations, utterances, decisions, pictures and sources.
 
-Every text that is read has the titles of the people in it put in. Spans of time are half-open: [since, until).
+Every text that is read has the titles of the people in it put in; words that were said are as they were said.
+Spans of time are half-open: [since, until).
 """
 
 from __future__ import annotations
@@ -317,16 +318,11 @@ class EventReads(Reader):
     def _utterance_records(self, rows: Rows) -> list[UtteranceRecord]:
         records = [UtteranceRecord(*row) for row in rows]
         titles = self.titles(record.speaker for record in records if record.speaker is not None)
-        texts = self._rendered(record.text for record in records)
         return [
-            replace(
-                record,
-                text=text,
-                speaker_name=record.speaker_name
-                if record.speaker is None
-                else titles.get(record.speaker, record.speaker_name),
-            )
-            for record, text in zip(records, texts, strict=True)
+            record
+            if record.speaker is None
+            else replace(record, speaker_name=titles.get(record.speaker, record.speaker_name))
+            for record in records
         ]
 
 

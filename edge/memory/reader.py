@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +94,9 @@ class Reader:
         with self._lock:
             self._closed = True
             for connection in self._opened:
-                connection.close()
+                # A thread that reads at this moment keeps its connection, which closes when the thread lets go of it.
+                with suppress(apsw.ThreadingViolationError):
+                    connection.close()
             self._opened.clear()
 
 

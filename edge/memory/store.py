@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -109,6 +110,11 @@ class Store(EventReads, PeopleReads):
                 behind += migrations.check(self._connection(file), self.home / file)
         return behind > 0
 
+    @property
+    def key_source(self) -> str:
+        """Where the key comes from, in words; docs/security.md says what each source protects against."""
+        return self._key.words
+
     def __enter__(self) -> Self:
         return self
 
@@ -129,10 +135,14 @@ class Store(EventReads, PeopleReads):
         """Write all of a segment, or nothing; what this returns for survives a power cut.
 
         Raises:
-            StoreError: the draft contradicts itself, is at or before what its source has already given, or cannot be
-                written.
+            StoreError: the draft contradicts itself, is at or before what its source has already given, is another
+                user's, or cannot be written.
             DiskFullError: no space is left.
         """
+        if draft.user not in (DEFAULT_USER, self.user):
+            message = f"A segment of the user “{draft.user}” was not written into the memory of “{self.user}”."
+            raise StoreError(self.home / MEMORY_FILE, message)
+        draft = replace(draft, user=self.user)
         pictures = frames.encode_draft(
             draft, max_px=self._settings.key_frame_max_px, quality=self._settings.key_frame_quality
         )

@@ -65,11 +65,6 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name="memory-writer", daemon=True)
         self._thread.start()
 
-    @property
-    def waiting(self) -> int:
-        """Jobs that wait, of at most QUEUE_ITEMS."""
-        return self._jobs.qsize()
-
     def submit(self, work: Callable[[Files], Result]) -> Future[Result]:
         """Hand work over; waits while the queue is full.
 
