@@ -74,6 +74,7 @@ class RetinaFaceDetector:
         self._rgb = params["colour"] == "rgb"
         self._mean = np.asarray(params["mean"], np.float32)
         self._std = np.asarray(params["std"], np.float32)
+        self._plain = bool((self._std == 1).all())
 
     def detect(self, image: Image) -> tuple[FoundFace, ...]:
         """The faces of a picture, best score first.
@@ -86,7 +87,10 @@ class RetinaFaceDetector:
         """
         canvas, scale = fit(image, self._input_px, self._strides[-1], self._mean[::-1] if self._rgb else self._mean)
         pixels = canvas[:, :, ::-1] if self._rgb else canvas
-        feed = np.ascontiguousarray(((pixels - self._mean) / self._std).transpose(2, 0, 1))[None]
+        feed = np.ascontiguousarray(pixels.transpose(2, 0, 1)).astype(np.float32)[None]
+        feed -= self._mean[:, None, None]
+        if not self._plain:
+            feed /= self._std[:, None, None]
         outputs = self._network.run({self._input: feed})
         by_width = {output.shape[-1]: output[0] for output in outputs}
         cells = priors(canvas.shape[0], canvas.shape[1], self._strides, self._sizes)
@@ -128,10 +132,10 @@ def fit(image: Image, longer_px: int, multiple: int, fill: Floats) -> tuple[Imag
     new_w, new_h = max(1, round(width * scale)), max(1, round(height * scale))
     method = cv2.INTER_AREA if scale < 0.5 else cv2.INTER_LINEAR
     small = image if (new_w, new_h) == (width, height) else cv2.resize(image, (new_w, new_h), interpolation=method)
-    canvas = np.empty((-(-new_h // multiple) * multiple, -(-new_w // multiple) * multiple, 3), np.uint8)
-    canvas[:] = np.round(fill).astype(np.uint8)
-    canvas[:new_h, :new_w] = small
-    return canvas, scale
+    below, right = -new_h % multiple, -new_w % multiple
+    colour = [float(round(float(value))) for value in fill]
+    canvas = cv2.copyMakeBorder(small, 0, below, 0, right, cv2.BORDER_CONSTANT, value=colour)
+    return canvas.astype(np.uint8, copy=False), scale
 
 
 @lru_cache(maxsize=8)
