@@ -1,7 +1,9 @@
 """Pure rules on small grey pictures: scene cuts, flashes, near-duplicates.
 
 A cut is a frame whose difference to the one before it stands out twice over all differences within ±3 frames (measured:
-precision and recall 1.0 on concatenated real clips; sampling at 5 frames a second or histograms are not reliable).
+precision and recall 1.0 on concatenated real clips; sampling at 5 frames a second or histograms are not reliable). Frames
+that only repeat the one before do not count among the three: a hand-held recording with repeated frames would be cut to
+pieces.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ from numpy.typing import NDArray
 Grey = NDArray[np.uint8]
 
 NEIGHBOURS = 3  # frames on either side that a cut must stand out from
-FLASH_FRAMES = 8  # a picture that returns within this many frames was only lit up or covered
+REACH = 8  # frames on either side among which they are found, and within which a flash is over
+REPEATED = 0.5  # frames that differ less than this from the one before repeat it (a converted frame rate), 0..255
 TILES = 8  # tiles a side for the comparison of near-duplicates
 
 
@@ -40,13 +43,18 @@ def is_cut(before: Sequence[float], here: float, after: Sequence[float], *, thre
     """Whether a scene begins at a frame.
 
     Args:
-        before: differences of up to three frames before it, each to its own predecessor.
+        before: differences of the frames before it, each to its own predecessor, oldest first.
         here: its difference to its predecessor.
-        after: differences of up to three frames after it.
+        after: differences of the frames after it.
         threshold: least difference of a cut, 0..255.
         ratio: times the largest neighbouring difference.
     """
-    return here > threshold and all(here > ratio * near for near in (*before, *after))
+    return here > threshold and all(here > ratio * near for near in (*_nearest(before[::-1]), *_nearest(after)))
+
+
+def _nearest(differences: Sequence[float]) -> list[float]:
+    """The first three of real change."""
+    return [near for near in differences[:REACH] if near >= REPEATED][:NEIGHBOURS]
 
 
 def returns(reference: Grey, following: Sequence[Grey], jump: float) -> bool:

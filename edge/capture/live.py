@@ -21,7 +21,7 @@ from edge.clock import monotonic
 from edge.settings import CaptureSettings
 
 _SOUND_CHUNKS = 4096  # bound of the sound queue; more than a minute of the smallest usual packets
-_PICTURE_WAIT_S = 0.1  # a picture is waited for this long at a time, s
+_PICTURE_WAIT_S = 0.05  # a picture is waited for this long at a time, s
 _SOUND_WAIT_S = 0.02  # sound is waited for this long at a time, s
 _CLOSE_S = 0.3  # the reader is waited for this long when closing, s; it may be blocked in the network
 
@@ -71,6 +71,8 @@ class LiveFeed:
 
     def pull_picture(self) -> Picture | None:
         """The next picture; None if none came within a moment."""
+        if self._video is None:
+            return None
         with self._change:
             if not self._slot and not self._over.is_set():
                 self._change.wait(_PICTURE_WAIT_S)

@@ -119,9 +119,10 @@ class Resampler:
         for frame in frames:
             if not frame.samples:
                 continue
-            samples = np.clip(
-                np.nan_to_num(self._mixer.mix(frame.to_ndarray().astype(np.float32, copy=False))), -1.0, 1.0
-            )
+            channels = frame.to_ndarray().astype(np.float32, copy=False)
+            if not np.isfinite(channels).all():
+                channels = np.nan_to_num(channels, posinf=0.0, neginf=0.0)
+            samples = np.clip(self._mixer.mix(channels), -1.0, 1.0)
             begin, self._next = self._next, self._next + len(samples)
             repeated = max(0, self._given - begin)
             if repeated >= len(samples):
@@ -167,8 +168,10 @@ class SoundTrack:
     def window(self, begin: int, end: int) -> Samples:
         """Samples begin..end; silence where there is no sound or it was forgotten."""
         out = np.zeros(max(0, end - begin), dtype=np.float32)
-        for chunk in self._chunks:
+        for chunk in reversed(self._chunks):
             low, high = max(begin, chunk.begin), min(end, chunk.begin + len(chunk.samples))
+            if high <= begin:
+                break
             if low < high:
                 out[low - begin : high - begin] = chunk.samples[low - chunk.begin : high - chunk.begin]
         return out

@@ -54,12 +54,21 @@ class _Opener(Protocol):
 class Source:
     """A source that was opened and looked into; a context manager."""
 
-    def __init__(self, info: SourceInfo, start_from: StartFrom, opener: _Opener, *, live: bool) -> None:
-        """Made by `open_source`."""
+    def __init__(
+        self,
+        info: SourceInfo,
+        start_from: StartFrom,
+        opener: _Opener,
+        *,
+        live: bool,
+        release: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Made by `open_source`; `release` lets go of what `opener` was not asked for."""
         self.info = info
         self.start_from = start_from
         self.live = live
         self._opener = opener
+        self._release = release
         self._progress = _Progress()
         self._feed: Feed | None = None
 
@@ -80,12 +89,16 @@ class Source:
             resume_at: media s before which pictures are not needed (some come nevertheless); sound comes whole.
             stopped: whether to give up.
         """
-        self.close()
+        self._close_feed()
         self._feed = self._opener(mode, resume_at, stopped)
         return self._feed
 
     def close(self) -> None:
         """Stop reading; may be called twice."""
+        self._close_feed()
+        self._release()
+
+    def _close_feed(self) -> None:
         if self._feed is not None:
             self._feed.close()
             self._feed = None
@@ -227,7 +240,12 @@ def _open_stream(address: Address, camera: str, start: float | None, settings: C
         running = waiting.pop() if waiting else media.opened(address)
         return LiveFeed(running, facts.video, facts.audio, settings, drop=mode is Mode.LIVE_LATENCY)
 
-    return Source(info, StartFrom.GIVEN if start is not None else StartFrom.NOW, opener, live=True)
+    def release() -> None:
+        while waiting:
+            waiting.pop().close()
+
+    start_from = StartFrom.GIVEN if start is not None else StartFrom.NOW
+    return Source(info, start_from, opener, live=True, release=release)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import math
 from collections import deque
 from itertools import pairwise
 
-from edge.capture.cuts import FLASH_FRAMES, NEIGHBOURS, Grey, difference, is_cut, returns, worst_tile
+from edge.capture.cuts import REACH, Grey, difference, is_cut, returns, worst_tile
 from edge.capture.feed import Lookahead
 from edge.capture.picture import Picture
 from edge.capture.timestamps import QUANTUM_S
@@ -26,7 +26,7 @@ class Watching:
         self._next_sample = begin
         self._first: Grey | None = None
         self._previous: Grey | None = None
-        self._steps: deque[float] = deque(maxlen=NEIGHBOURS)  # differences of the last frames, each to its predecessor
+        self._steps: deque[float] = deque(maxlen=REACH)  # differences of the last frames, each to its predecessor
         self._flash: Grey | None = None  # the picture before a flash, until it is back
         self._flash_left = 0
         self._changed = False
@@ -52,16 +52,15 @@ class Watching:
         here = difference(self._previous, head.cut_grey)
         if here <= threshold:
             return False
-        greys = [picture.cut_grey for picture in ahead.upto(1 + NEIGHBOURS)]
+        greys = [picture.cut_grey for picture in ahead.upto(1 + REACH)]
         after = [difference(one, other) for one, other in pairwise(greys)]
-        if not is_cut(self._steps, here, after, threshold=threshold, ratio=self._settings.cut_ratio):
+        if not is_cut(list(self._steps), here, after, threshold=threshold, ratio=self._settings.cut_ratio):
             return False
         if self._flash is not None and returns(self._flash, [head.cut_grey], here):
             self._flash = None
             return False
-        following = [picture.cut_grey for picture in ahead.upto(1 + FLASH_FRAMES)[1:]]
-        if returns(self._previous, following, here):
-            self._flash, self._flash_left = self._previous, FLASH_FRAMES
+        if returns(self._previous, greys[1:], here):
+            self._flash, self._flash_left = self._previous, REACH
             return False
         return True
 
