@@ -163,6 +163,16 @@ def test_tracks_apart_in_time_may_be_one_person() -> None:
     assert result.assigned == {"a1": 4, "a2": 4}
 
 
+def test_tracks_that_share_one_frame_are_seen_at_once() -> None:
+    pair = [track("a1", near(ANN, 0.9, 1), 0, 5), track("a2", near(ANN, 0.8, 2), 5, 9)]
+    assert resolve(segment(pair), known({4: [ANN]}), SETTINGS).assigned == {"a1": 4, "a2": None}
+
+
+def test_tracks_that_clearly_match_two_people_are_not_one() -> None:
+    pair = [track("a1", between(ANN, BEN, 0.75, 0.60), 0, 4), track("a2", between(ANN, BEN, 0.60, 0.75), 6, 9)]
+    assert resolve(segment(pair), known({4: [ANN], 5: [BEN]}), SETTINGS).assigned == {"a1": 4, "a2": 5}
+
+
 def test_new_tracks_apart_in_time_that_match_are_one_new_person() -> None:
     pair = [track("a1", near(ANN, 0.9, 1), 0, 4), track("a2", near(ANN, 0.9, 2), 6, 9)]
     result = resolve(segment(pair), known(), SETTINGS)
@@ -222,6 +232,21 @@ def test_barely_alike_sightings_stay_open_and_three_of_them_are_somebody_new() -
     assert decision(three, "a1").outcome is Outcome.NEW
     assert three.pending_used == (11, 12)
     assert not three.pending
+
+
+def test_lookalikes_do_not_add_up_to_a_match() -> None:
+    """Twice .52 gives a mean above the threshold; each alone is too far from it to be believed."""
+    first = near(ANN, 0.52, 1)
+    second = between(ANN, first, 0.52, 0.585)
+    result = resolve(segment([track("a1", second)]), known({4: [ANN]}, waiting=[waits(11, first)]), SETTINGS)
+    assert decision(result, "a1").outcome is Outcome.PENDING
+
+
+def test_two_strangers_of_one_segment_who_resemble_each_other_are_left_open() -> None:
+    pair = [track("a1", ANN, 0, 4, norm=70.0), track("a2", near(ANN, 0.52, 1), 6, 9, norm=50.0)]
+    result = resolve(segment(pair), known(), SETTINGS)
+    assert result.assigned == {"a1": -1, "a2": None}
+    assert decision(result, "a2").outcome is Outcome.PENDING
 
 
 def test_expired_and_foreign_evidence_does_not_count() -> None:

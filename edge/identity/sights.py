@@ -181,10 +181,8 @@ class Sights:
 
 
 def _link(one: Sight, other: Sight) -> float:
-    """How alike two sights are; -1: they cannot be one person."""
+    """How alike two sights are; -1: they cannot be one person, whoever they match."""
     if together(one.track, other.track) or one.face.embedder != other.face.embedder:
-        return -1.0
-    if one.certain is not None and other.certain is not None and one.certain != other.certain:
         return -1.0
     alike = float(one.vector @ other.vector)
     if one.certain is not None and one.certain == other.certain:

@@ -150,7 +150,26 @@ def watch(clip: Path, home: Path) -> tuple[list[ObservationRecord], Store]:
     return store.observations(label="person", limit=100_000, newest_first=False), store
 
 
-def bench_clip(name: str, shared: Path, *, verbose: bool) -> bool:
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How the people of a clip were told apart."""
+
+    people: int  # entities of that kind
+    voices: int
+    f1: float  # B-cubed, over those who were enrolled
+    merged: list[str]
+    split: list[str]
+    small: int  # faces below the gate that were enrolled
+    items: list[Item]
+    seen: list[int]  # observations of people in each stretch
+
+    @property
+    def fine(self) -> bool:
+        """Nobody merged, nobody split, nothing small enrolled."""
+        return not (self.merged or self.split or self.small)
+
+
+def bench_clip(name: str, shared: Path, *, verbose: bool = False) -> Result:
     """Watch one clip and print how its people were told apart."""
     clip = shared / "media" / "derived" / CLIPS[name]
     labels = read_timeline(shared / "media" / "derived" / "timelines.csv", CLIPS[name])
@@ -194,7 +213,7 @@ def bench_clip(name: str, shared: Path, *, verbose: bool) -> bool:
     print(f"  small faces enrolled (< {gate:.0f} px): {len(small)}")
     for decision in reversed(decisions):
         print(f"    {decision.anchor:>4} {decision.outcome.value:8} {decision.reason} {decision.evidence}")
-    return not merged and not split and not small
+    return Result(len(people), voices, score, merged, split, len(small), items, counts)
 
 
 # -- stress ---------------------------------------------------------------------------------------------------------
@@ -325,8 +344,8 @@ def main() -> None:
         sys.exit(f"The evaluation media are not at {options.shared}; give their folder with --shared.")
     if options.stress:
         sys.exit(0 if bench_stress(options.shared, options.shuffles) else 1)
-    fine = [bench_clip(name, options.shared, verbose=options.verbose) for name in options.clip or CLIPS]
-    sys.exit(0 if all(fine) else 1)
+    results = [bench_clip(name, options.shared, verbose=options.verbose) for name in options.clip or CLIPS]
+    sys.exit(0 if all(result.fine for result in results) else 1)
 
 
 if __name__ == "__main__":
