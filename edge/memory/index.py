@@ -397,6 +397,13 @@ def postings(connection: apsw.Connection, terms: Iterable[str], *, column: str |
     return found
 
 
+def word_sets(connection: apsw.Connection, traces: Sequence[int]) -> dict[int, frozenset[str]]:
+    """All words (as `tokens` gives them) and entity tokens of the documents of some traces."""
+    sql = "select rowid, seen, said from words where rowid in (select value from json_each(?))"
+    rows = _rows(connection, sql, (json.dumps(list(traces)),))
+    return {trace: frozenset(tokens(connection, f"{seen} {said}")) for trace, seen, said in rows}
+
+
 def nearest(connection: apsw.Connection, query: Vector, embedder: str, where: Filter) -> SignHits:
     """How many signs differ between the query and each trace that the filter lets through, whole and at its best unit.
 

@@ -1,1 +1,39 @@
-"""Questions in, answers from the evidence out."""
+"""From a question to evidence and an answer: the question understood, the memory searched, the answer drawn from what is there.
+
+>>> recall = Recall(store, embedder)  # doctest: +SKIP
+>>> recall.ask("where did I last see my cup?").text  # doctest: +SKIP
+'A cup was last seen today at 17:04 by the camera hall. A cup was on a table, in the middle of the view.'
+"""
+
+from __future__ import annotations
+
+from edge.recall.batch import Query, Ranked, parse_query, read_queries, refused, to_line
+from edge.recall.phrases import say_time
+from edge.recall.question import Known, Question, QuestionKind, understand
+from edge.recall.recall import Recall
+from edge.recall.records import Answer, Filters, Level, Result
+from edge.recall.search import Embedder
+from edge.recall.when import Order, When, understand_when
+
+__all__ = [
+    "Answer",
+    "Embedder",
+    "Filters",
+    "Known",
+    "Level",
+    "Order",
+    "Query",
+    "Question",
+    "QuestionKind",
+    "Ranked",
+    "Recall",
+    "Result",
+    "When",
+    "parse_query",
+    "read_queries",
+    "refused",
+    "say_time",
+    "to_line",
+    "understand",
+    "understand_when",
+]

@@ -1,0 +1,371 @@
+"""`ask`, `search`, `timeline`, `replay` and `recall`: reading the memory, and measuring it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Annotated, BinaryIO
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from edge.app.replay import ReplayReport
+from edge.app.replay import replay as replay_file
+from edge.app.rooms import build_text_embedder
+from edge.capture import DescribedFile
+from edge.cli.console import (
+    HomeOption,
+    JsonOption,
+    complain,
+    err,
+    open_for_reading,
+    open_for_writing,
+    print_json,
+    say,
+    settings_for,
+)
+from edge.clock import iso, parse_instant, to_local, utc_now
+from edge.errors import ModelError, NotFoundError, QuestionError, SettingsError, SourceError
+from edge.infer import Catalog, Runtime, TextEmbedder
+from edge.memory import Store
+from edge.recall import Answer, Filters, Level, Recall, Result, read_queries, refused, to_line, understand_when
+from edge.settings import Settings
+from edge.types.records import Kind, TraceRecord, parse_id, public_id
+
+SinceOption = Annotated[
+    str | None, typer.Option("--since", help="Only after this: ISO 8601, or words such as “yesterday”.")
+]
+UntilOption = Annotated[str | None, typer.Option("--until", help="Only before the end of this.")]
+CameraOption = Annotated[str | None, typer.Option("--camera", help="Only this camera.")]
+PersonOption = Annotated[str | None, typer.Option("--person", help="Only where this person takes part: name or id.")]
+
+
+def ask(
+    question: Annotated[str, typer.Argument(help="A question in plain English.", show_default=False)],
+    at: Annotated[
+        str | None, typer.Option("--at", help="Ask as if it were then: nothing that ended later is used.")
+    ] = None,
+    open_picture: Annotated[bool, typer.Option("--open", help="Show the picture that the answer cites.")] = False,
+    json: JsonOption = False,
+    home: HomeOption = None,
+) -> None:
+    """Ask the memory; the answer is drawn from what was seen and heard, with its time, people and picture."""
+    settings = settings_for(home)
+    moment = None if at is None else _moment(at, end=True)
+    with open_for_reading(settings) as store:
+        answer = Recall(store, _embedder(settings), settings.recall).ask(question, moment)
+        if json:
+            print_json(_answer_json(answer))
+        else:
+            _say_answer(answer)
+        if open_picture:
+            _open_picture(store, answer)
+
+
+def search(
+    query: Annotated[str, typer.Argument(help="Words or a question.", show_default=False)],
+    level: Annotated[Level, typer.Option("--level", help="What to find.")] = Level.TRACE,
+    k: Annotated[int, typer.Option("--k", "-k", min=1, max=1000, help="How many.")] = 10,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    camera: CameraOption = None,
+    person: PersonOption = None,
+    json: JsonOption = False,
+    home: HomeOption = None,
+) -> None:
+    """Search the memory by words and by meaning, best first."""
+    settings = settings_for(home)
+    filters = Filters(_bound(since, end=False), _bound(until, end=True), camera, person)
+    with open_for_reading(settings) as store:
+        results = Recall(store, _embedder(settings), settings.recall).search(level, query, filters, k)
+    if json:
+        print_json([_result_json(result) for result in results])
+    elif not results:
+        say("Nothing was found.")
+    else:
+        for result in results:
+            _say_result(result)
+
+
+def timeline(
+    since: SinceOption = None,
+    until: UntilOption = None,
+    camera: CameraOption = None,
+    person: PersonOption = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100_000, help="The latest so many.")] = 50,
+    json: JsonOption = False,
+    home: HomeOption = None,
+) -> None:
+    """List what is remembered in the order of time."""
+    settings = settings_for(home)
+    with open_for_reading(settings) as store:
+        entity = _person(store, person)
+        records = store.traces(
+            since=_bound(since, end=False), until=_bound(until, end=True), camera=camera, entity=entity, limit=limit
+        )
+        records.reverse()
+        titles = store.titles({entity for record in records for entity in record.entities})
+    if json:
+        print_json([_trace_json(record, titles) for record in records])
+    elif not records:
+        say("Nothing is remembered in that time.")
+    else:
+        for record in records:
+            start, end = to_local(record.start), to_local(record.end)
+            who = ", ".join(titles[entity] for entity in record.entities if entity in titles)
+            where = f"{public_id(Kind.TRACE, record.id)}  {record.camera}" + (f"  ({who})" if who else "")
+            say(f"{start:%Y-%m-%d %H:%M:%S}–{end:%H:%M:%S}  {where}")
+            say(f"    {record.text or '(only speech)'}")
+            for words in record.utterances:
+                say(f"    {words.speaker_name or 'somebody'}: “{words.text}”")
+
+
+def replay(
+    segments: Annotated[Path, typer.Argument(help="SEGMENTS.jsonl: described segments.", show_default=False)],
+    json: JsonOption = False,
+    home: HomeOption = None,
+) -> None:
+    """Write already described segments into the memory, as if they had just been seen.
+
+    A second run of the same file goes on where the first stopped.
+    """
+    settings = settings_for(home)
+    file = DescribedFile(segments)
+    embedder = _embedder(settings)
+    stop = threading.Event()
+    with open_for_writing(settings) as store, _bar("Replaying", file.lines) as advance:
+        try:
+            report = replay_file(store, embedder, file, stop=stop, progress=lambda now: advance(now.done))
+        except KeyboardInterrupt:
+            stop.set()
+            complain("Interrupted: what was written is kept, and the same command goes on from there.")
+            raise typer.Exit(130) from None
+    if not report.segments and report.bad and not report.resumed:
+        number, reason = report.bad[0]
+        raise SourceError(str(segments), f"“{segments}” holds no described segment (line {number}: {reason}).")
+    for number, reason in report.bad[:20]:
+        complain(f"Line {number} was left out: {reason}.")
+    if len(report.bad) > 20:
+        complain(f"… and {len(report.bad) - 20} more lines.")
+    if json:
+        print_json(_replay_json(report))
+    else:
+        before = f" ({report.resumed} lines were there already)" if report.resumed else ""
+        say(f"{report.segments} segments written{before}, {len(report.bad)} lines left out.")
+
+
+def recall(
+    batch: Annotated[Path, typer.Option("--batch", help="QUERIES.jsonl.", show_default=False)],
+    out: Annotated[Path | None, typer.Option("--out", help="RANKED.jsonl; default: standard output.")] = None,
+    k: Annotated[int, typer.Option("--k", "-k", min=1, max=1000, help="Results a question.")] = 50,
+    home: HomeOption = None,
+) -> None:
+    """Rank traces for many questions, each seen from its own moment: to measure the memory."""
+    settings = settings_for(home)
+    queries = list(read_queries(batch))
+    with open_for_reading(settings) as store, _output(out) as sink, _bar("Recalling", len(queries)) as advance:
+        asker = Recall(store, _embedder(settings), settings.recall)
+        for done, (number, query) in enumerate(queries, 1):
+            if isinstance(query, str):
+                complain(f"Line {number} was left out: {query}.")
+            else:
+                try:
+                    sink.write(to_line(query, asker.rank(query, k)))
+                except QuestionError as error:
+                    complain(f"Line {number}: {error}")
+                    sink.write(refused(query, error))
+            advance(done)
+
+
+# -- what is printed --------------------------------------------------------------------------------------------------
+
+
+def _say_answer(answer: Answer) -> None:
+    say(answer.text)
+    if answer.found and answer.cited:
+        say(f"  [{', '.join(answer.cited[:8])}{', …' if len(answer.cited) > 8 else ''}]")
+    if answer.key_frame:
+        say(f"  picture: {answer.key_frame} (show it with --open)")
+    for note in answer.notes:
+        complain(f"Note: {note}")
+
+
+def _say_result(result: Result) -> None:
+    who = f"  ({', '.join(result.people)})" if result.people else ""
+    say(f"{to_local(result.start):%Y-%m-%d %H:%M:%S}  {result.id}  {result.camera}{who}  {result.score:.2f}")
+    say(f"    {result.text}")
+
+
+def _answer_json(answer: Answer) -> dict[str, object]:
+    return {
+        "question": answer.question,
+        "kind": answer.kind.value,
+        "answer": answer.text,
+        "found": answer.found,
+        "start": _iso(answer.start),
+        "end": _iso(answer.end),
+        "people": list(answer.people),
+        "camera": answer.camera,
+        "key_frame": answer.key_frame,
+        "cited": list(answer.cited),
+        "evidence": [_result_json(result) for result in answer.evidence],
+        "notes": list(answer.notes),
+        "rounds": answer.rounds,
+        "ms": round(answer.milliseconds, 2),
+    }
+
+
+def _result_json(result: Result) -> dict[str, object]:
+    return {
+        "id": result.id,
+        "level": result.level.value,
+        "trace": result.trace,
+        "camera": result.camera,
+        "start": iso(result.start),
+        "end": iso(result.end),
+        "score": round(result.score, 4),
+        "text": result.text,
+        "entities": [{"id": who, "title": title} for who, title in zip(result.entities, result.people, strict=False)],
+        "key_frame": result.key_frame,
+    }
+
+
+def _trace_json(record: TraceRecord, titles: dict[int, str]) -> dict[str, object]:
+    return {
+        "id": public_id(Kind.TRACE, record.id),
+        "camera": record.camera,
+        "start": iso(record.start),
+        "end": iso(record.end),
+        "text": record.text,
+        "lines": [{"at": iso(line.at), "text": line.text} for line in record.lines],
+        "entities": [
+            {"id": public_id(Kind.ENTITY, entity), "title": titles.get(entity, "someone")} for entity in record.entities
+        ],
+        "utterances": [
+            {
+                "id": public_id(Kind.UTTERANCE, words.id),
+                "start": iso(words.start),
+                "end": iso(words.end),
+                "speaker": public_id(Kind.ENTITY, words.speaker) if words.speaker is not None else None,
+                "speaker_name": words.speaker_name,
+                "text": words.text,
+            }
+            for words in record.utterances
+        ],
+        "key_frames": [public_id(Kind.KEY_FRAME, frame) for frame in record.key_frames],
+    }
+
+
+def _replay_json(report: ReplayReport) -> dict[str, object]:
+    return {
+        "lines": report.lines,
+        "segments": report.segments,
+        "resumed": report.resumed,
+        "bad": [{"line": number, "reason": reason} for number, reason in report.bad],
+    }
+
+
+def _iso(at: float | None) -> str | None:
+    return None if at is None else iso(at)
+
+
+# -- small things -----------------------------------------------------------------------------------------------------
+
+
+def _embedder(settings: Settings) -> TextEmbedder | None:
+    try:
+        return build_text_embedder(Catalog.load(settings.infer), Runtime(settings.infer))
+    except ModelError as error:
+        complain(f"Note: only words are matched, not meaning: {error}")
+        return None
+
+
+def _bound(text: str | None, *, end: bool) -> float | None:
+    return None if text is None else _moment(text, end=end)
+
+
+def _moment(text: str, *, end: bool) -> float:
+    """An instant, or the beginning or end of a span in words; a bare date is its whole day."""
+    when = understand_when(text, utc_now()) if "T" not in text else None
+    found = None if when is None else when.end if end else when.start
+    if found is not None:
+        return found
+    try:
+        return parse_instant(text)
+    except (ValueError, OverflowError) as error:
+        raise SettingsError(
+            f"“{text[:60]}” is not a time; write 2025-01-03T09:12:00, 2025-01-03, or words such as “yesterday”."
+        ) from error
+
+
+def _person(store: Store, person: str | None) -> int | None:
+    if person is None:
+        return None
+    found = store.find_entities(person)
+    if not found:
+        raise NotFoundError(
+            person, f"The memory knows nobody called “{person}”; `reflectworld people` lists everybody."
+        )
+    if len(found) > 1:
+        ids = ", ".join(public_id(Kind.ENTITY, one.id) for one in found)
+        raise NotFoundError(person, f"“{person}” may be any of {ids}; give the id.")
+    return found[0].id
+
+
+def _open_picture(store: Store, answer: Answer) -> None:
+    if answer.key_frame is None:
+        complain("There is no picture of that.")
+        return
+    jpeg = store.key_frame(parse_id(answer.key_frame)[1]).jpeg
+    descriptor, name = tempfile.mkstemp(prefix=f"reflectworld-{answer.key_frame}-", suffix=".jpg")  # mode 0600
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(jpeg)
+    viewer = shutil.which("open" if sys.platform == "darwin" else "xdg-open")
+    if viewer is None:
+        say(f"  the picture is in {name}")
+        return
+    subprocess.Popen([viewer, name], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603 - our own file
+
+
+@contextmanager
+def _output(path: Path | None) -> Iterator[BinaryIO]:
+    if path is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    try:
+        with path.open("wb") as file:
+            yield file
+    except OSError as error:
+        raise SettingsError(f"“{path}” cannot be written ({error.strerror}); choose another --out.") from error
+
+
+class _Advance:
+    """Moves a bar on; silent where there is none."""
+
+    def __init__(self, progress: Progress | None, title: str, total: int) -> None:
+        self._progress = progress
+        self._task = progress.add_task(title, total=total) if progress else None
+
+    def __call__(self, done: int) -> None:
+        if self._progress is not None and self._task is not None:
+            self._progress.update(self._task, completed=done)
+
+
+@contextmanager
+def _bar(title: str, total: int) -> Iterator[_Advance]:
+    """A progress bar on a terminal; silence elsewhere."""
+    if not sys.stderr.isatty():
+        with nullcontext():
+            yield _Advance(None, title, total)
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=err) as progress:
+        yield _Advance(progress, title, total)
