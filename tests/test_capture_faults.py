@@ -215,3 +215,7 @@ def test_stamps_missing_wrapped_and_spiking() -> None:
         assert stamped(spike) == pytest.approx(wanted)
     gap = [*even[:25], *(at + 40.0 for at in even[25:])]
     assert stamped(gap) == pytest.approx([*wanted[:25], *(at + 40.0 for at in wanted[25:])])
+
+
+def test_a_file_named_like_a_home_folder_is_a_file() -> None:
+    assert parse_address("~nobody-of-this-name").location == "~nobody-of-this-name"

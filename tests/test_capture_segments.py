@@ -229,13 +229,12 @@ def essence(item: Frame | Segment) -> tuple[object, ...]:
     ("suffix", "audio_codec", "rate"),
     [
         (".mp4", "aac", 44_100),
-        (".mkv", "libmp3lame", 22_050),
+        pytest.param(".mkv", "libmp3lame", 22_050, marks=pytest.mark.slow),
         (".mpg", "mp2", 44_100),
         (".webm", "libopus", 48_000),
-        (".webm", "libvorbis", 44_100),
         (".flac", "flac", 44_100),
-        (".mp3", "libmp3lame", 44_100),
-        (".ts", "aac", 48_000),
+        pytest.param(".mp3", "libmp3lame", 44_100, marks=pytest.mark.slow),
+        pytest.param(".ts", "aac", 48_000, marks=pytest.mark.slow),
         (".gif", None, 0),
     ],
 )
@@ -244,13 +243,10 @@ def test_a_resumed_run_is_bit_identical(tmp_path: Path, suffix: str, audio_codec
     scenes = chain(*(pan(photo(name), 28, (128, 96), noise=3.0) for name in names))
     pictures = None if suffix in (".flac", ".mp3") else scenes
     sound = None if audio_codec is None else babble(22.6, rate)
-    try:
-        clip = write_clip(
-            tmp_path / f"clip{suffix}", pictures, fps=5, sound=sound, sound_rate=rate, audio_codec=audio_codec, key_every=25,
-            video_codec="mpeg2video" if suffix == ".mpg" else None,
-        )  # fmt: skip
-    except ValueError:
-        pytest.skip(f"this FFmpeg cannot encode {audio_codec}")
+    clip = write_clip(
+        tmp_path / f"clip{suffix}", pictures, fps=5, sound=sound, sound_rate=rate, audio_codec=audio_codec, key_every=25,
+        video_codec="mpeg2video" if suffix == ".mpg" else None,
+    )  # fmt: skip
     settings = CaptureSettings(segment_max_s=7.0, segment_min_s=2.0)
     whole = list(play(clip, vad=LoudVoice(), settings=settings))
     ends = [place for place, item in enumerate(whole) if isinstance(item, Segment)]

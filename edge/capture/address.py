@@ -53,7 +53,7 @@ def parse_address(uri: str) -> Address:
     scheme = found[1].lower() if found else ""
     if scheme in ("", "file"):
         path = text[len("file://") :] if scheme else text
-        return Address(SourceKind.FILE, str(Path(path).expanduser()), path, slug(Path(path).stem))
+        return Address(SourceKind.FILE, _expanded(path), path, slug(Path(path).stem))
     if scheme not in _RTSP | _HTTP:
         raise SourceError(
             uri,
@@ -68,6 +68,13 @@ def parse_address(uri: str) -> Address:
         raise SourceError(uri, f"“{without_credentials(text)}” names no host: write it as {scheme}://HOST/PATH.")
     kind = SourceKind.RTSP if scheme in _RTSP else SourceKind.HTTP
     return Address(kind, text, without_credentials(text), slug(host))
+
+
+def _expanded(path: str) -> str:
+    try:
+        return str(Path(path).expanduser())
+    except RuntimeError:  # `~name` where there is no such user: then it is a file's name
+        return path
 
 
 def without_credentials(url: str) -> str:
