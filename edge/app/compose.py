@@ -70,7 +70,7 @@ def compose(
                 text=said.text,
                 speaker=resolution.assigned.get(said.voice) if said.voice else None,
                 voice=said.voice,
-                confidence=said.confidence,
+                confidence=said.confidence * (resolution.confidence.get(said.voice, 1.0) if said.voice else 1.0),
             )
             for said in evidence.utterances
         ),

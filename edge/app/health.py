@@ -80,6 +80,7 @@ def _memory(settings: Settings) -> Iterator[Check]:
     with Store.open(settings.home, settings.memory, user=settings.user, readonly=True) as store:
         problems = store.integrity()
         counts = store.counts()
+        yield Check("key", ok=True, detail=store.key_source)
     if problems:
         yield Check(
             "memory", ok=False, detail="; ".join(problems[:3]), remedy="Keep a copy of the folder before anything else."

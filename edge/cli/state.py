@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
 from edge.app.health import Check, State, diagnose, look
-from edge.cli.console import HomeOption, JsonOption, open_for_writing, print_json, say, settings_for
+from edge.cli.console import HomeOption, JsonOption, print_json, say, settings_for
 from edge.clock import iso, to_local
 
 
 def status(
     json: JsonOption = False,
-    upgrade: Annotated[
-        bool, typer.Option("--upgrade", help="Bring a memory of an older version up to date first.")
-    ] = False,
     home: HomeOption = None,
 ) -> None:
     """Show how much is remembered, from which cameras, and how far each source got."""
-    settings = settings_for(home)
-    if upgrade:
-        open_for_writing(settings).close()
-    state = look(settings)
+    state = look(settings_for(home))
     if json:
         print_json(_state_json(state))
         return

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from edge.memory import Store
 from edge.settings import load_settings
+from tools.bench.snapshot import snapshot
 from tools.bench.watch import COMMAND, speech_folder
 from tools.demo.clip import compose
 
@@ -30,33 +31,6 @@ START = "2026-01-01T09:00:00+00:00"
 def command(clip: Path) -> list[str]:
     """The watch that is killed."""
     return [str(COMMAND), "watch", str(clip), "--camera", "kills", "--start", START]
-
-
-def snapshot(home: Path) -> list[tuple[object, ...]]:
-    """Everything remembered that does not depend on when it was written."""
-    settings = load_settings(home)
-    with Store.open(home, settings.memory, user=settings.user, readonly=True) as store:
-        rows: list[tuple[object, ...]] = []
-        for trace in store.traces(limit=1_000_000):
-            rows.append(
-                ("trace", trace.start, trace.end, trace.text, trace.reason, trace.entities, len(trace.key_frames))
-            )
-            rows += [("line", line.at, line.text) for line in trace.lines]
-            rows += [("said", said.start, said.end, said.text, said.speaker) for said in trace.utterances]
-            rows += [
-                ("seen", seen.anchor, seen.label, seen.entity, seen.start, seen.end, seen.text, seen.score)
-                for seen in store.observations(trace=trace.id, limit=1_000_000)
-            ]
-            rows += [
-                ("decided", made.anchor, made.outcome, made.entity, made.reason)
-                for made in store.decisions(trace=trace.id)
-            ]
-        rows += [
-            ("slot", slot.entity, slot.modality, slot.slot, slot.embedding.tobytes(), slot.count)
-            for slot in store.galleries()
-        ]
-        rows += [("who", who.id, who.kind, who.number, who.name, who.sightings) for who in store.entities()]
-        return rows
 
 
 def check(home: Path) -> int:
