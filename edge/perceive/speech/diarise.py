@@ -31,8 +31,8 @@ CHANGE = 0.58  # cosine of neighbouring windows below which the voice changed (m
 _APART = round(1.0 * SAMPLE_RATE)  # samples between two changes, at least
 _SEARCH = round(0.4 * SAMPLE_RATE)  # samples around a change in which the quietest moment is taken
 _QUIET = round(0.05 * SAMPLE_RATE)  # samples over which quietness is measured
-TRUSTED = round(1.2 * SAMPLE_RATE)  # samples; shorter parts found no cluster of their own …
-_RESEMBLES = 0.55  # … when their cosine to an existing one is at least this
+TRUSTED = round(2.0 * SAMPLE_RATE)  # samples; shorter parts found no voice but join one …
+RESEMBLES = 0.62  # … when their cosine to it is at least this
 _SLACK = round(0.2 * SAMPLE_RATE)  # samples that a window may reach over the part that it speaks for
 
 
@@ -109,7 +109,7 @@ def cluster(vectors: NDArray[np.float32], lengths: Sequence[int], threshold: flo
         threshold: cosine at which two parts are one speaker.
 
     Returns:
-        A label for each; equal labels are one speaker.
+        A label for each; equal labels are one speaker. NOBODY: too short to be told.
     """
     long = [index for index, length in enumerate(lengths) if length >= TRUSTED] or list(range(len(lengths)))
     labels = [NOBODY] * len(lengths)
@@ -123,17 +123,11 @@ def cluster(vectors: NDArray[np.float32], lengths: Sequence[int], threshold: flo
     centres = {
         label: unit(vectors[[i for i in long if labels[i] == label]].mean(axis=0)) for label in sorted(set(found))
     }
-    fresh = max(centres) + 1
     for index, label in enumerate(labels):
-        if label != NOBODY:
-            continue
-        likeness = {other: float(centre @ vectors[index]) for other, centre in centres.items()}
-        best = max(likeness, key=lambda other: (likeness[other], -other))
-        if likeness[best] >= _RESEMBLES:
-            labels[index] = best
-        else:
-            labels[index], centres[fresh] = fresh, vectors[index]
-            fresh += 1
+        if label == NOBODY:
+            likeness = {other: float(centre @ vectors[index]) for other, centre in centres.items()}
+            best = max(likeness, key=lambda other: (likeness[other], -other))
+            labels[index] = best if likeness[best] >= RESEMBLES else NOBODY
     return labels
 
 
@@ -184,5 +178,6 @@ def _part(begin: int, end: int, windows: Sequence[Range], here: range) -> _Part:
 
 def _in_order(labels: Sequence[int]) -> list[int]:
     """Labels counted from 0 in order of first appearance."""
-    order = {label: number for number, label in enumerate(dict.fromkeys(labels))}
-    return [order[label] for label in labels]
+    known = dict.fromkeys(label for label in labels if label != NOBODY)
+    order = {label: number for number, label in enumerate(known)}
+    return [order.get(label, NOBODY) for label in labels]

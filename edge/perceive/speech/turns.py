@@ -74,7 +74,7 @@ def widen(bursts: Sequence[Range], by: int, length: int) -> tuple[Range, ...]:
     inside = [(begin, end) for begin, end in inside if end > begin]
     disjoint: list[Range] = []
     for begin, end in sorted(inside):
-        if disjoint and begin <= disjoint[-1][1]:
+        if disjoint and begin < disjoint[-1][1]:
             disjoint[-1] = (disjoint[-1][0], max(end, disjoint[-1][1]))
         else:
             disjoint.append((begin, end))
