@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -328,3 +329,11 @@ def test_only_still_and_silent_segments_may_be_skipped() -> None:
     assert not worth_analysing(segment())
     for guard in ({"first_of_event": True}, {"speech": (Span(1.0, 2.0),)}, {"audio_faults": 1}, {"still": False}):
         assert worth_analysing(segment(**guard))
+
+
+@pytest.mark.parametrize("name", ["grid_talkers.mp4", "intel_reappear.mp4"])
+def test_scenes_of_real_clips(shared: Path, name: str) -> None:
+    with (shared / "media/derived/timelines.csv").open(newline="") as file:
+        begins = sorted(float(row["start_s"]) for row in csv.DictReader(file) if row["file"] == name)
+    cuts = [s.end - START for s in cut(shared / "media/derived" / name) if s.reason is CutReason.SCENE_CUT]
+    assert cuts == pytest.approx(begins[1:], abs=0.1)
