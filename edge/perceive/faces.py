@@ -45,8 +45,8 @@ class FoundFace:
 class FaceFinder(Protocol):
     """What the Perceiver needs of a face detector."""
 
-    def detect(self, image: Image) -> tuple[FoundFace, ...]:
-        """The faces of a picture, best score first."""
+    def detect(self, image: Image, *, near: bool = False) -> tuple[FoundFace, ...]:
+        """The faces of a picture, best score first; `near`: only large ones are wanted, and half the input will do."""
         ...
 
 
@@ -76,16 +76,18 @@ class RetinaFaceDetector:
         self._std = np.asarray(params["std"], np.float32)
         self._plain = bool((self._std == 1).all())
 
-    def detect(self, image: Image) -> tuple[FoundFace, ...]:
+    def detect(self, image: Image, *, near: bool = False) -> tuple[FoundFace, ...]:
         """The faces of a picture, best score first.
 
         Args:
             image: (H, W, 3) BGR.
+            near: scale the picture to half the sides: a quarter of the cost, and small faces are lost.
 
         Raises:
             InferenceError: the network failed.
         """
-        canvas, scale = fit(image, self._input_px, self._strides[-1], self._mean[::-1] if self._rgb else self._mean)
+        longer = self._input_px // 2 if near else self._input_px
+        canvas, scale = fit(image, longer, self._strides[-1], self._mean[::-1] if self._rgb else self._mean)
         pixels = canvas[:, :, ::-1] if self._rgb else canvas
         feed = np.ascontiguousarray(pixels.transpose(2, 0, 1)).astype(np.float32)[None]
         feed -= self._mean[:, None, None]

@@ -61,6 +61,14 @@ def normalise(box: Box, width: int, height: int) -> NormBox:
     return x1 / width, y1 / height, x2 / width, y2 / height
 
 
+def moved(box: Box, anchor_from: Box, anchor_to: Box) -> Box:
+    """A box, shifted and scaled as another box was that belongs to it (a body with its face)."""
+    scale = (anchor_to[2] - anchor_to[0]) / max(anchor_from[2] - anchor_from[0], 1e-6)
+    x = anchor_to[0] + (box[0] - anchor_from[0]) * scale
+    y = anchor_to[1] + (box[1] - anchor_from[1]) * scale
+    return x, y, x + (box[2] - box[0]) * scale, y + (box[3] - box[1]) * scale
+
+
 def similarity(source: Points, target: Points) -> NDArray[np.float64]:
     """The similarity transform (rotation, scale, shift; no mirror) that brings `source` nearest to `target`.
 

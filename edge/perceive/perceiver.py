@@ -9,51 +9,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from edge.perceive.bodies import body_crop, body_quality
+from edge.perceive.conclude import Looks, face_evidences, is_nothing, risky, sort_out, track
 from edge.perceive.embed import Embedder, mean_vector
 from edge.perceive.faces import FaceFinder, FoundFace, align
-from edge.perceive.gates import SEEN_TWICE, is_no_face
-from edge.perceive.geometry import normalise
 from edge.perceive.keyframes import KeyFrameChooser
 from edge.perceive.mouth import compare
 from edge.perceive.objects import ObjectDetector
-from edge.perceive.shots import embed_shots, face_evidence, keep_shot, make_shot, shot_quality, usable
+from edge.perceive.schedule import FaceLook, Schedule
+from edge.perceive.shots import embed_shots, keep_shot, make_shot, shot_quality
 from edge.perceive.sightings import PERSON, Sighting, body_look, face_look, gather
 from edge.perceive.speech import SpeechEvidence
-from edge.perceive.stitch import one_class, split, stitch, usable_mean
+from edge.perceive.stitch import one_class
 from edge.perceive.tracking import BodyCrop, Tracker, Tracklet
 from edge.perceive.voices import Face, Listener, tie
 from edge.settings import PerceiveSettings
-from edge.types.evidence import (
-    Box,
-    Detection,
-    FaceEvidence,
-    KeyFrame,
-    NormBox,
-    PerceptionCounts,
-    SegmentEvidence,
-    Track,
-    Vector,
-)
+from edge.types.evidence import Box, Detection, KeyFrame, PerceptionCounts, SegmentEvidence, Track, Vector
 from edge.types.media import Frame, Image, Segment, Span
 
 _BODY_CROPS = 3  # kept a track
-_FLICKER_FRAMES = 3  # what is seen in one frame of at least so many needs the score below
-_FLICKER_SCORE = 0.6
-_EDGE_S = 1.0  # who appears or goes within this of the segment's ends was not seen coming or going
-_MIRROR = 0.7  # cosine of two faces in view at one time: the same person twice (different people: mean .05; measured)
-_MIRROR_FRAMES = 2
+_MOUTH_S = 3.0  # shots further apart say nothing of speaking
 
 
 @dataclass(frozen=True, slots=True)
 class InView:
     """One person or object on the present frame."""
 
-    anchor: (
-        str  # holds while the segment is open; at its end the anchors are given anew, without what proved to be nothing
-    )
+    anchor: str  # holds while the segment is open; at its end anchors are given anew, without what proved to be nothing
     label: str
     score: float
     box: Box  # px; the face's box when only that is seen
@@ -67,9 +49,20 @@ class Sight:
     at: float  # UTC POSIX seconds
     width: int  # px
     height: int  # px
-    in_view: tuple[InView, ...]
-    detections: tuple[Detection, ...]
+    in_view: tuple[InView, ...]  # also what goes on as it was and was not looked at anew
+    detections: tuple[Detection, ...]  # of this frame; none when the object detector did not look
     faces: tuple[FoundFace, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Glance:
+    """A frame and what was found on it so far."""
+
+    at: float
+    image: Image
+    look: FaceLook
+    faces: tuple[FoundFace, ...]
+    crops: dict[int, Image]  # id of a face → aligned crop
 
 
 class Perceiver:
@@ -106,12 +99,13 @@ class Perceiver:
         self._start()
 
     def _start(self) -> None:
+        self._schedule = Schedule(self._settings.face_input_px // 2)
         self._tracker = Tracker()
         self._chooser = KeyFrameChooser()
-        self._sizes: list[tuple[int, int]] = []  # width and height of each frame that was looked at
-        self._face_frames: list[int] = []  # frames that the face detector saw
-        self._object_frames = 0
-        self._face_wanted = True
+        self._looks = Looks()
+        self._object_runs = 0
+        self._face_runs = 0
+        self._owed: _Glance | None = None  # the last frame, when it had a light look only
 
     def discard(self) -> None:
         """Forget the open segment."""
@@ -129,64 +123,83 @@ class Perceiver:
         Raises:
             InferenceError: a network failed; the frame leaves no trace.
         """
-        image = frame.image
+        height, width = frame.image.shape[:2]
+        detections: tuple[Detection, ...] | None = None
+        if self._objects is None or self._schedule.objects(frame.at, frame.change):
+            detections = self._detect(frame.image)
+        bodies = None if detections is None else sum(detection.label == PERSON for detection in detections)
+        glance = self._glance(frame.at, frame.image, self._schedule.faces(frame.at, bodies, max(height, width)))
+        if detections is not None or glance.look is not FaceLook.NONE:
+            self._take(glance, detections)
+        self._schedule.note(
+            frame.at,
+            objects=detections is not None,
+            look=glance.look,
+            people=sum(tracklet.label == PERSON for tracklet in self._tracker.in_view),
+            faces=[face.box[2] - face.box[0] for face in glance.faces],
+        )
+        self._owed = glance if detections is None else None
+        return Sight(frame.at, width, height, self._in_view(), detections or (), glance.faces)
+
+    def _detect(self, image: Image) -> tuple[Detection, ...]:
+        if self._objects is None:
+            return ()
+        self._object_runs += 1
+        return self._objects.detect(image)
+
+    def _glance(self, at: float, image: Image, look: FaceLook) -> _Glance:
+        found: tuple[FoundFace, ...] = ()
+        if self._faces is None:
+            look = FaceLook.NONE
+        elif look is not FaceLook.NONE:
+            self._face_runs += 1
+            found = self._faces.detect(image, near=look is FaceLook.NEAR)
+        crops = {id(face): crop for face in found if (crop := _aligned(image, face)) is not None}
+        return _Glance(at, image, look, tuple(face for face in found if id(face) in crops), crops)
+
+    def _take(self, glance: _Glance, detections: Sequence[Detection] | None) -> None:
+        """Follow what is on a frame, and keep what is worth keeping of it; no detections: nobody looked for objects."""
+        at, image = glance.at, glance.image
         height, width = image.shape[:2]
-        detections = self._objects.detect(image) if self._objects is not None else ()
-        look = self._look_for_faces(detections)
-        faces = self._faces.detect(image) if look and self._faces is not None else ()
-        crops = {id(face): crop for face in faces if (crop := _aligned(image, face)) is not None}
-        faces = tuple(face for face in faces if id(face) in crops)
-        sightings = [_with_looks(s, image, crops) for s in gather(detections, faces, width, height)]
+        sightings = [_with_looks(s, image, glance.crops) for s in gather(detections or (), glance.faces, width, height)]
         known = len(self._tracker.tracklets)
-        tracklets = self._tracker.update(frame.at, sightings, faces_looked=look)
-        self._object_frames += self._objects is not None
-        self._sizes.append((width, height))
-        if look:
-            self._face_frames.append(self._tracker.frame)
-            self._face_wanted = any(s.label == PERSON and s.body is None for s in sightings)
+        objects, looked = detections is not None, glance.look is not FaceLook.NONE
+        tracklets = self._tracker.update(at, sightings, objects_looked=objects, faces_looked=looked)
+        self._looks.sizes.append((width, height))
+        if objects and self._objects is not None:
+            self._looks.objects.append(self._tracker.frame)
+        if looked:
+            self._looks.faces.append(self._tracker.frame)
         value = 0.0
         for sighting, tracklet in zip(sightings, tracklets, strict=True):
-            value += self._remember(frame.at, image, sighting, tracklet, crops)
+            value += self._remember(glance, sighting, tracklet)
         arrived = any(t.number >= known and t.label == PERSON for t in tracklets) and self._tracker.frame > 0
-        self._chooser.offer(frame.at, image, [t.number for t in tracklets], value, entrance=arrived)
-        return Sight(
-            frame.at,
-            width,
-            height,
-            tuple(
-                InView(f"a{t.number + 1}", s.label, s.score, s.box, s.face.box if s.face is not None else None)
-                for s, t in zip(sightings, tracklets, strict=True)
-            ),
-            tuple(detections),
-            faces,
+        self._chooser.offer(at, image, [t.number for t in self._tracker.in_view], value, entrance=arrived)
+
+    def _in_view(self) -> tuple[InView, ...]:
+        return tuple(
+            InView(f"a{t.number + 1}", t.label, last.score, last.box, last.face.box if last.face is not None else None)
+            for t in self._tracker.in_view
+            if (last := t.last) is not None
         )
 
-    def _look_for_faces(self, detections: Sequence[Detection]) -> bool:
-        """Whether faces are worth a look: a body is in view, or a face without one was; else on every other frame."""
-        if self._faces is None:
-            return False
-        if self._objects is None or self._face_wanted or any(d.label == PERSON for d in detections):
-            return True
-        return (self._tracker.frame + 1) % 2 == 0
-
-    def _remember(
-        self, at: float, image: Image, sighting: Sighting, tracklet: Tracklet, crops: dict[int, Image]
-    ) -> float:
+    def _remember(self, glance: _Glance, sighting: Sighting, tracklet: Tracklet) -> float:
         """Keep what is worth keeping of a sighting; returns how much it makes its frame worth as a key frame."""
+        at, image = glance.at, glance.image
         if sighting.label != PERSON:
             return 0.3 * sighting.score
         value = 0.4 * sighting.score
-        if sighting.face is not None:
-            crop = crops[id(sighting.face)]
+        if sighting.face is not None and (not tracklet.shots or tracklet.shots[-1].at < at):
+            crop = glance.crops[id(sighting.face)]
             shot = make_shot(at, sighting.face, image, crop)
             keep_shot(tracklet.shots, shot)
-            large = shot.width >= self._settings.face_min_width_px  # in a smaller one the mouth is a few pixels
-            if tracklet.last_crop is not None and large:
-                tracklet.moves.append(compare(tracklet.last_crop, (at, crop)))
-            tracklet.last_crop = (at, crop) if large else None
+            near = glance.look is FaceLook.NEAR
+            before = tracklet.last_crops.pop(near, None)
+            if shot.width >= self._settings.face_min_width_px:  # in a smaller one the mouth is a few pixels
+                if before is not None and at - before[0] <= _MOUTH_S:
+                    tracklet.moves.append(compare(before, (at, crop)))
+                tracklet.last_crops[near] = (at, crop)
             value += shot_quality(shot)
-        else:
-            tracklet.last_crop = None
         if self._bodies is not None and sighting.body is not None:
             worth = body_quality(sighting.body, sighting.score, image.shape[1], image.shape[0])
             if len(tracklet.bodies) < _BODY_CROPS or worth > min(body.quality for body in tracklet.bodies):
@@ -207,24 +220,36 @@ class Perceiver:
             InferenceError: a network failed; the segment's state is dropped all the same.
         """
         try:
+            self._settle()
             return self._conclude(segment)
         finally:
             self._start()
 
+    def _settle(self) -> None:
+        """Look at the last frame in full if that was put off: what it shows may have been there to the end."""
+        owed, self._owed = self._owed, None
+        if owed is None:
+            return
+        detections = self._detect(owed.image)
+        if owed.look is FaceLook.NONE:
+            owed = self._glance(owed.at, owed.image, FaceLook.FULL)
+        self._take(owed, detections)
+
     def _conclude(self, segment: Segment) -> SegmentEvidence:
+        settings, looks = self._settings, self._looks
         people = [t for t in self._tracker.tracklets if t.label == PERSON]
         things = [t for t in self._tracker.tracklets if t.label != PERSON]
         embedded = 0
         if self._face_embedder is not None:
-            embedded = embed_shots(people, self._face_embedder, self._settings, _risky(people))
-        people = self._sort_out(people)
-        kept = one_class([t for t in [*people, *things] if not self._is_nothing(t)])
+            embedded = embed_shots(people, self._face_embedder, settings, risky(people))
+        people = sort_out(people, settings, len(self._tracker.tracklets))
+        kept = one_class([t for t in [*people, *things] if not is_nothing(t, looks, settings)])
         kept.sort(key=lambda t: (t.seen[0].frame, t.seen[0].box, t.number))
-        bodies, bodies_embedded = self._body_vectors(kept)
-        faces = self._face_evidence(kept)
+        bodies = self._body_vectors(kept)
+        faces = face_evidences(kept, self._face_embedder.key if self._face_embedder is not None else "", settings)
         tracks = tuple(
-            self._track(f"a{index + 1}", tracklet, segment, faces.get(tracklet.number), bodies.get(tracklet.number))
-            for index, tracklet in enumerate(kept)
+            track(f"a{index + 1}", t, segment, looks, faces.get(t.number), bodies.get(t.number))
+            for index, t in enumerate(kept)
         )
         heard = self._listen(segment, kept, tracks)
         return SegmentEvidence(
@@ -238,101 +263,25 @@ class Perceiver:
             speech_untranscribed=heard.untranscribed,
             other_language=heard.other_language,
             counts=PerceptionCounts(
-                object_frames=self._object_frames,
-                face_frames=len(self._face_frames),
+                object_frames=self._object_runs,
+                face_frames=self._face_runs,
                 faces_embedded=embedded,
-                bodies_embedded=bodies_embedded,
+                bodies_embedded=sum(len(t.bodies) for t in kept),
                 speech_seconds=sum(span.end - span.start for span in segment.speech),
                 words_refused=heard.refused_words,
             ),
         )
 
-    def _sort_out(self, people: Sequence[Tracklet]) -> list[Tracklet]:
-        """Cut tracklets that went over to another person, join those of one person."""
-        fresh = iter(range(len(self._tracker.tracklets), 10**9))
-        parts = [part for t in people for part in split(t, usable(t, self._settings), fresh)]
-        means = {}
-        for part in parts:
-            mean = usable_mean(usable(part, self._settings))
-            if mean is not None:
-                means[part.number] = mean
-        return stitch(parts, means)
-
-    def _is_nothing(self, tracklet: Tracklet) -> bool:
-        """Whether a tracklet is the flicker of a detector: unsure and seen once among several frames, or no face."""
-        by_face_alone = all(seen.body is None for seen in tracklet.seen)
-        if tracklet.label == PERSON and by_face_alone:
-            if is_no_face(tracklet.shots, self._settings):
-                return True
-            looked, least = len(self._face_frames), self._settings.face_min_score
-        else:
-            looked, least = len(self._sizes), _FLICKER_SCORE
-        face = any(shot.score >= self._settings.face_min_score for shot in tracklet.shots)
-        return len(tracklet.seen) == 1 and looked >= _FLICKER_FRAMES and tracklet.seen[0].score < least and not face
-
-    def _body_vectors(self, kept: Sequence[Tracklet]) -> tuple[dict[int, Vector], int]:
+    def _body_vectors(self, kept: Sequence[Tracklet]) -> dict[int, tuple[Vector, str]]:
+        """Tracklet number → mean appearance and the key of its embedder."""
         if self._bodies is None:
-            return {}, 0
+            return {}
         crops = [(tracklet.number, body.image) for tracklet in kept for body in tracklet.bodies]
-        by_track: dict[int, list[Vector]] = {}
+        found: dict[int, list[Vector]] = {}
         for (number, _), (vector, _norm) in zip(crops, self._bodies.embed([crop for _, crop in crops]), strict=True):
-            by_track.setdefault(number, []).append(vector)
-        means = {number: mean for number, vectors in by_track.items() if (mean := mean_vector(vectors)) is not None}
-        return means, len(crops)
-
-    def _face_evidence(self, kept: Sequence[Tracklet]) -> dict[int, FaceEvidence]:
-        key = self._face_embedder.key if self._face_embedder is not None else ""
-        people = [t for t in kept if t.label == PERSON]
-        faces = {t.number: face for t in people if (face := face_evidence(t, key, self._settings)) is not None}
-        safe = sorted(
-            (t for t in people if t.number in faces and faces[t.number].safe),
-            key=lambda t: (-max(shot.width for shot in t.shots), t.number),
-        )
-        for index, smaller in enumerate(safe):
-            if any(_twice(smaller, larger, faces) for larger in safe[:index]):
-                faces[smaller.number] = replace(faces[smaller.number], safe=False, reason=SEEN_TWICE)
-        return faces
-
-    def _track(
-        self, anchor: str, tracklet: Tracklet, segment: Segment, face: FaceEvidence | None, body: Vector | None
-    ) -> Track:
-        first, last = tracklet.seen[0], tracklet.seen[-1]
-        looked = self._frames_for(tracklet)
-        before = any(frame < first.frame for frame in looked)
-        after = any(frame > last.frame for frame in looked)
-        # Frames that differ by nothing are not handed on, so who is on the last one stays to the end.
-        end = last.at if after else max(last.at, segment.end)
-        return Track(
-            anchor=anchor,
-            label=tracklet.label,
-            start=first.at,
-            end=end,
-            boxes=self._boxes(tracklet),
-            score=float(np.mean([seen.score for seen in tracklet.seen])),
-            face=face,
-            body=body,
-            body_embedder=self._bodies.key if self._bodies is not None and body is not None else "",
-            entered=before and first.at - segment.start > _EDGE_S,
-            left=after and segment.end - last.at > _EDGE_S,
-        )
-
-    def _frames_for(self, tracklet: Tracklet) -> Sequence[int]:
-        """The frames in which a tracklet would have been seen."""
-        by_face_alone = all(seen.body is None for seen in tracklet.seen)
-        return self._face_frames if by_face_alone else range(len(self._sizes))
-
-    def _boxes(self, tracklet: Tracklet) -> tuple[tuple[float, NormBox], ...]:
-        """Boxes over time: of the body, and where only the face was found, of the body where it must be."""
-        both = [seen for seen in tracklet.seen if seen.body is not None and seen.face is not None]
-        boxes = []
-        for seen in tracklet.seen:
-            box = seen.box
-            if seen.body is None and seen.face is not None and both:
-                near = min(both, key=lambda other: (abs(other.frame - seen.frame), other.frame))
-                box = _moved(near.body, near.face, seen.face)
-            width, height = self._sizes[seen.frame]
-            boxes.append((seen.at, normalise(box, width, height)))
-        return tuple(boxes)
+            found.setdefault(number, []).append(vector)
+        key = self._bodies.key
+        return {n: (mean, key) for n, vectors in found.items() if (mean := mean_vector(vectors)) is not None}
 
     def _listen(self, segment: Segment, kept: Sequence[Tracklet], tracks: Sequence[Track]) -> SpeechEvidence:
         if self._speech is None:
@@ -372,27 +321,3 @@ def _with_looks(sighting: Sighting, image: Image, crops: dict[int, Image]) -> Si
         look=body_look(image, sighting.body) if sighting.body is not None else None,
         face_look=face_look(crops[id(sighting.face)]) if sighting.face is not None else None,
     )
-
-
-def _risky(people: Sequence[Tracklet]) -> set[int]:
-    """Tracklets that may hold two people: others were in view, or a link between frames was weak."""
-    return {t.number for t in people if t.weak or len(people) > 1}
-
-
-def _twice(a: Tracklet, b: Tracklet, faces: dict[int, FaceEvidence]) -> bool:
-    first, second = faces[a.number].embedding, faces[b.number].embedding
-    if first is None or second is None or float(first @ second) < _MIRROR:
-        return False
-    together = {seen.frame for seen in a.seen if seen.face} & {seen.frame for seen in b.seen if seen.face}
-    shorter = min(len(a.seen), len(b.seen))
-    return len(together) >= min(_MIRROR_FRAMES, shorter)
-
-
-def _moved(body: Box | None, from_face: Box | None, to_face: Box) -> Box:
-    """A body's box, shifted and scaled as its face was."""
-    if body is None or from_face is None:
-        return to_face
-    scale = (to_face[2] - to_face[0]) / max(from_face[2] - from_face[0], 1e-6)
-    left, top = body[0] - from_face[0], body[1] - from_face[1]
-    x, y = to_face[0] + left * scale, to_face[1] + top * scale
-    return x, y, x + (body[2] - body[0]) * scale, y + (body[3] - body[1]) * scale

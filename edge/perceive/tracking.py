@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from edge.perceive.geometry import area, centre, diagonal, iou
+from edge.perceive.geometry import area, centre, diagonal, iou, moved
 from edge.perceive.mouth import MouthMove
 from edge.perceive.sightings import PERSON, Sighting, head_distance
 from edge.types.evidence import Box, FaceShot
@@ -72,7 +72,9 @@ class Tracklet:
     weak: bool = False  # a link may have gone to the wrong person
     misses: int = 0
     last: Sighting | None = None
-    last_crop: tuple[float, Image] | None = None  # time and aligned face of the last frame, for the motion of the mouth
+    # Time and aligned face of the last shot, by the detector's input: landmarks of different inputs differ by more than a
+    # mouth moves.
+    last_crops: dict[bool, tuple[float, Image]] = field(default_factory=dict)
 
     def part(self, number: int, keep: set[int], times: set[float]) -> Tracklet:
         """A tracklet of some of this one's frames."""
@@ -100,17 +102,25 @@ class Tracker:
         return tuple(self._all)
 
     @property
+    def in_view(self) -> tuple[Tracklet, ...]:
+        """The tracklets that were there when their detector last looked."""
+        return tuple(tracklet for tracklet in self._open if tracklet.misses == 0)
+
+    @property
     def frame(self) -> int:
         """Position of the last frame, -1 before the first."""
         return self._frame
 
-    def update(self, at: float, sightings: Sequence[Sighting], *, faces_looked: bool = True) -> tuple[Tracklet, ...]:
+    def update(
+        self, at: float, sightings: Sequence[Sighting], *, objects_looked: bool = True, faces_looked: bool = True
+    ) -> tuple[Tracklet, ...]:
         """Take one frame in.
 
         Args:
-            at: UTC POSIX seconds of the frame, later than those before.
+            at: UTC POSIX seconds of the frame, not earlier than those before.
             sightings: what it shows, from `gather`.
-            faces_looked: whether the face detector ran: who was known by the face alone is not missed when it did not.
+            objects_looked: whether the object detector ran: bodies and things are not missed when it did not.
+            faces_looked: whether the face detector ran: who is known by the face alone is not missed when it did not.
 
         Returns:
             The tracklet of each sighting, in the order of `sightings`.
@@ -134,31 +144,40 @@ class Tracker:
         taken: list[Tracklet] = []
         for sighting, owner in zip(sightings, owners, strict=True):
             assert owner is not None  # noqa: S101 - every sighting was given one above
-            self._extend(owner, at, sighting)
+            self._extend(owner, at, sighting, objects_looked)
             taken.append(owner)
-        self._age({tracklet.number for tracklet in taken}, faces_looked)
+        self._age({tracklet.number for tracklet in taken}, objects_looked, faces_looked)
         return tuple(taken)
 
-    def _extend(self, tracklet: Tracklet, at: float, sighting: Sighting) -> None:
+    def _extend(self, tracklet: Tracklet, at: float, sighting: Sighting, objects_looked: bool) -> None:
         if tracklet.last is not None and tracklet.label == PERSON:
             tracklet.weak = tracklet.weak or _overlap(tracklet.last, sighting) < _WEAK_LINK
         face = sighting.face.box if sighting.face is not None else None
         tracklet.seen.append(Seen(self._frame, at, sighting.body, face, sighting.score, sighting.screen))
-        tracklet.last = sighting
+        tracklet.last = sighting if objects_looked else _with_body(sighting, tracklet.last)
         tracklet.misses = 0
 
-    def _age(self, taken: set[int], faces_looked: bool) -> None:
+    def _age(self, taken: set[int], objects_looked: bool, faces_looked: bool) -> None:
         still: list[Tracklet] = []
         for tracklet in self._open:
             by_face_alone = tracklet.last is not None and tracklet.last.body is None
-            if tracklet.number not in taken and (faces_looked or not by_face_alone):
+            if tracklet.number not in taken and (faces_looked if by_face_alone else objects_looked):
                 tracklet.misses += 1
             if tracklet.misses <= (_PERSON_MISSES if tracklet.label == PERSON else _OBJECT_MISSES):
                 still.append(tracklet)
             else:
                 tracklet.last = None
-                tracklet.last_crop = None
+                tracklet.last_crops.clear()
         self._open = still
+
+
+def _with_body(sighting: Sighting, before: Sighting | None) -> Sighting:
+    """A sighting of a face alone, with the body of the sighting before moved along."""
+    if sighting.body is not None or sighting.face is None:
+        return sighting
+    if before is None or before.body is None or before.face is None:
+        return sighting
+    return replace(sighting, body=moved(before.body, before.face.box, sighting.face.box), look=before.look)
 
 
 def _associate(
