@@ -42,7 +42,7 @@ class Evidence:
             start=record.start,
             end=record.end,
             score=score,
-            text=record.text or " ".join(said_by(words) for words in record.utterances),
+            text=record.text or spoken(record),
             camera=record.camera,
             trace=public_id(Kind.TRACE, record.id),
             entities=tuple(public_id(Kind.ENTITY, entity) for entity in record.entities),
@@ -258,6 +258,11 @@ class Evidence:
 def said_by(words: UtteranceRecord) -> str:
     """An utterance in one line."""
     return f"{words.speaker_name}: {words.text}" if words.speaker_name else words.text
+
+
+def spoken(record: TraceRecord) -> str:
+    """All that is said in a trace."""
+    return " ".join(said_by(words) for words in record.utterances)
 
 
 def best_cosine(hits: Sequence[Hit]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -12,13 +13,13 @@ from edge.errors import NotFoundError
 from edge.memory import Store, index
 from edge.recall.batch import Query, Ranked
 from edge.recall.choices import choose
-from edge.recall.evidence import Evidence
+from edge.recall.evidence import Evidence, spoken
 from edge.recall.question import Known, Question, understand
 from edge.recall.records import Answer, Filters, Level, Result
 from edge.recall.reflex import Reflex
 from edge.recall.search import Embedder, Searcher
 from edge.settings import RecallSettings
-from edge.types.records import Kind, TraceRecord, parse_id, public_id
+from edge.types.records import Kind, TraceRecord, mentioned, parse_id, public_id, render
 
 NO_VECTORS = "Found by words alone: the text-embedding model is missing (`reflectworld models pull`)."
 
@@ -137,9 +138,7 @@ class Recall:
         searcher = Searcher(self.store, self._embedder, query.zone)
         where = index.Filter(self.store.user, before=query.at)
         found = searcher.find(asked, where, query.at, k, neighbours=True)
-        texts = dict(
-            zip((hit.trace for hit in found.hits), self._texts([hit.trace for hit in found.hits]), strict=True)
-        )
+        texts = self._texts([hit.trace for hit in found.hits])
         choices = {
             letter: self._understand(text, query.at, query.zone, known)
             for letter, text in query.choices.items()
@@ -190,9 +189,14 @@ class Recall:
             entities=entities,
         )
 
-    def _texts(self, traces: Sequence[int]) -> list[str]:
-        records = {record.id: record for record in self.store.traces_by_id(traces)}
-        return [records[trace].text for trace in traces]
+    def _texts(self, traces: Sequence[int]) -> dict[int, str]:
+        """What is seen in traces; of those without, what is said."""
+        wanted = json.dumps(list(traces))
+        seen = self.store.rows("select id, text from trace where id in (select value from json_each(?))", (wanted,))
+        titles = self.store.titles({entity for _, text in seen for entity in mentioned(text)})
+        texts = {trace: render(text, lambda entity: titles.get(entity, "someone")) for trace, text in seen if text}
+        silent = [trace for trace in traces if trace not in texts]
+        return texts | {record.id: spoken(record) for record in self.store.traces_by_id(silent)}
 
     def _trace_of(self, item: str) -> int:
         try:

@@ -154,7 +154,7 @@ class _Reader:
             if unit in SECONDS:
                 self._take(re.escape(match.group()))
                 middle = self._now - count * SECONDS[unit]
-                margin = max(0.25 * count * SECONDS[unit], 0.5 * SECONDS[unit], 60.0)
+                margin = max(0.25 * count * SECONDS[unit], 60.0)
                 return max(middle - margin, 0.0), max(min(middle + margin, self._now), 0.0)
             if unit != "day":
                 self._take(re.escape(match.group()))
@@ -162,7 +162,7 @@ class _Reader:
             return None  # a day, and perhaps a time of it: see `_calendar`
         preposition = r"(?:(?:in|within|over|during|for|from)\s+)?"
         match = self._take(rf"{preposition}(?:the\s+)?(?:last|past|previous)\s+{NUMBER}\s+{UNIT}")
-        match = match or self._take(rf"{preposition}(?:the\s+(?:last|past)|past)\s+{UNIT}(?!\s+(?:of|in)\b)")
+        match = match or self._take(rf"(?<!on ){preposition}(?:the\s+(?:last|past)|past)\s+{UNIT}(?!\s+(?:of|in)\b)")
         match = match or self._take(rf"{preposition}(?:the\s+)?last\s+(?P<unit>seconds?|minutes?|mins?|hours?)")
         if match:
             count = number_of(match["n"]) if "n" in match.re.groupindex else 1.0
