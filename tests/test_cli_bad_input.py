@@ -13,6 +13,8 @@ import pytest
 import skimage.data
 
 from edge.memory import Store
+from edge.memory.database import connect
+from edge.memory.keys import obtain_key
 from edge.settings import load_settings
 from tests.command import Command, Ran, reflectworld
 
@@ -187,6 +189,7 @@ def test_a_home_that_cannot_be_written(tmp_path: Path, photo: Path, reflectworld
 
 def test_a_memory_of_a_newer_version(remembered: Path, reflectworld: Command) -> None:
     settings = load_settings(remembered)
-    with Store.open(remembered, settings.memory, user=settings.user) as store:
-        store.mark_version(9999)
+    connection = connect(remembered / "memory.db", obtain_key(remembered, settings.memory, exists=True))
+    connection.pragma("user_version", 9999)
+    connection.close()
     assert "newer" in one_sentence(reflectworld("status"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
-import click
 import typer.main
 
 from edge.cli import app
@@ -14,9 +14,10 @@ from tests.conftest import ROOT
 from tools.docs import TARGET, settings_page
 
 
-def commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    if isinstance(command, click.Group):
-        for name, child in command.commands.items():
+def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    children = getattr(command, "commands", None)
+    if children:
+        for name, child in children.items():
             yield from commands(child, (*path, name))
     else:
         yield path, command
@@ -45,7 +46,7 @@ def test_every_json_form_is_documented() -> None:
     page = (ROOT / "docs" / "json.md").read_text()
     for path, command in commands(typer.main.get_command(app)):
         if any("--json" in parameter.opts for parameter in command.params):
-            assert re.search(rf"reflectworld {' '.join(path)}\b.*--json", page), path
+            assert re.search(rf"^## `{' '.join(path)}\b.*--json", page, re.MULTILINE), path
 
 
 def test_the_documents_speak_of_nothing_on_one_machine() -> None:
