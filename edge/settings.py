@@ -75,8 +75,6 @@ class PerceiveSettings(_Room):
     vad_threshold: float = Field(0.35, gt=0, lt=1, description="voice activity")
     speech_join_gap_s: float = Field(1.5, ge=0, description="speech with shorter gaps is transcribed in one piece, s")
     speech_max_s: float = Field(25.0, gt=1, le=30, description="longest piece that is transcribed at once, s")
-    voice_window_s: float = Field(2.4, gt=0.5, description="window of one speaker embedding, s")
-    voice_hop_s: float = Field(1.2, gt=0.1, description="hop of the speaker windows, s")
     voice_threshold: float = Field(0.68, gt=0, lt=1, description="cosine at which two windows are one speaker")
     voice_min_s: float = Field(2.0, gt=0, description="gate: less speech never writes a voice gallery, s (M3-Agent: 2)")
     key_frames: int = Field(3, ge=1, le=10, description="pictures kept for a segment, at most")

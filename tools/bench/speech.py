@@ -5,9 +5,9 @@
 Words: all transcribed files of `media/speech` together, and apart from them the GRID clips and the NASA film;
 reference and hypothesis are normalised alike (`tools.bench.speech_text`). Speakers: each segment is diarized by
 itself; its voices are then joined over the file by the cosine of their embeddings at `IdentitySettings.voice_match`,
-in order of time, each to the most similar speaker so far (mean of his embeddings) or to a new one; collar .25 s,
-overlap scored. Inventions: words kept on noise and tones; with `--languages` also on synthetic speech (espeak-ng) and
-on real English played backwards.
+in order of time, each to the most similar speaker so far (mean of his embeddings) or to a new one, no two voices of a
+segment to one; collar .25 s, overlap scored. Inventions: words kept on noise and tones; with `--languages` also on
+synthetic speech (espeak-ng) and on real English played backwards.
 
 The exit status is 1 when a floor is missed.
 """
@@ -192,10 +192,13 @@ def speakers(bench: Bench, shared: Path, console: Console) -> None:
         found, known = Annotation(), list[list[Vector]]()
         for segment in cut:
             evidence = bench.analyse(segment)
-            names = {
-                voice.anchor: f"p{join(known, voice.embedding, match)}" if voice.embedding is not None else voice.anchor
-                for voice in evidence.voices
-            }
+            names: dict[str, str] = {}
+            taken: set[int] = set()
+            for voice in evidence.voices:
+                names[voice.anchor] = f"{segment.index}-{voice.anchor}"
+                if voice.embedding is not None:
+                    taken.add(number := join(known, voice.embedding, match, taken))
+                    names[voice.anchor] = f"p{number}"
             for number, turn in enumerate(evidence.turns):
                 found[Stretch(turn.start, turn.end), f"{segment.index}-{number}"] = names[turn.voice]
         with warnings.catch_warnings():
@@ -219,10 +222,11 @@ def speakers(bench: Bench, shared: Path, console: Console) -> None:
     console.print(table)
 
 
-def join(known: list[list[Vector]], embedding: Vector, match: float) -> int:
-    """The speaker so far that an embedding belongs to; a new one below `match`."""
-    likeness = [float(unit(np.mean(own, axis=0)) @ embedding) for own in known]
-    best = int(np.argmax(likeness)) if likeness else -1
+def join(known: list[list[Vector]], embedding: Vector, match: float, taken: set[int]) -> int:
+    """The speaker so far that an embedding belongs to, none of those `taken`; a new one below `match`."""
+    free = [number for number in range(len(known)) if number not in taken]
+    likeness = {number: float(unit(np.mean(known[number], axis=0)) @ embedding) for number in free}
+    best = max(free, key=lambda number: likeness[number], default=-1)
     if best >= 0 and likeness[best] >= match:
         known[best].append(embedding)
         return best

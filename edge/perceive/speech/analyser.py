@@ -36,7 +36,7 @@ TURN_PAD_S = 0.1  # … and for people, who count breaths and short pauses as sp
 FILL_S = 0.8  # pauses inside a turn (measured)
 SNAP_S = 0.8  # the end of a sentence moves to a pause this near
 _EMBED_S = 0.8  # less speech gives no embedding that means anything
-_TIGHT = 0.72  # mean cosine of a voice's windows to their mean below which two voices are mixed
+_TIGHT = 0.84  # mean cosine of a voice's windows to their mean: less is several people (measured: one person >= .866)
 
 
 @dataclass(frozen=True, slots=True)
