@@ -257,8 +257,9 @@ class Reflex:
                     f"Yes, {counted(seen[0].label, 1)}, last seen {when}. {seen[0].text}",
                     [self._evidence.of_observation(seen[0])],
                 )
-            if found := self._by_search(question, opening="Yes. ", quiet=True):
-                return found
+            told = self._by_search(question, opening="Yes. ", must=self._content(question)[0])
+            if told.found:
+                return told
             earlier = self._evidence.observations(target) if question.when.binds else []
             before = f" The last one was seen {say_time(earlier[0].end, self._now, self._zone)}." if earlier else ""
             return self._lack(question, f"No, I saw no {word.removeprefix('a ').removeprefix('an ')}{span}.{before}")
@@ -280,10 +281,15 @@ class Reflex:
         where = index.Filter(self._store_user, before=self._evidence.at, entities=question.people)
         return self._searcher.find(question, where, self._now, k, only_span=True)
 
-    def _by_search(self, question: Question, opening: str = "", *, quiet: bool = False) -> Answer:
-        """The most telling lines of the best traces, if they hold enough of the question."""
+    def _by_search(self, question: Question, opening: str = "", *, must: str = "") -> Answer:
+        """The most telling lines of the best traces, if they hold enough of the question, and the word `must`."""
         found = self._find(question, 10)
         hits = [hit for hit in found.hits if hit.matched >= MATCHED or hit.cosine >= NEAR]
+        if must:
+            with self._evidence.store.reading() as connection:
+                terms = set(index.tokens(connection, must))
+            held = [not terms.isdisjoint(concept.terms) for concept in found.concepts]
+            hits = [hit for hit in hits if any(a and b for a, b in zip(hit.holds, held, strict=True))]
         unknown = self._unknown_words(question, found)
         if not hits or (unknown and best_cosine(hits) < NEAR):
             return self._lack(question, self._lacking(question, unknown))

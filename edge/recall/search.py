@@ -47,6 +47,7 @@ class Hit:
     cosine: float  # of its best unit and the question; NaN: unknown
     unit: int  # number of that unit, 0: none
     matched: float  # share of the question's concepts, by weight, that it holds
+    holds: tuple[bool, ...]  # which concepts
     in_span: bool
 
 
@@ -169,7 +170,8 @@ class Searcher:
         weights = np.array([concept.weight for concept in concepts])
         hits = []
         for place in order.tolist():
-            matched = float(weights @ np.array([part[place] for part in present])) / total if concepts else 0.0
+            holds = tuple(bool(part[place]) for part in present)
+            matched = float(weights @ np.array(holds)) / total if concepts else 0.0
             score = scores[place] - (_IN_SPAN if question.when.binds and inside[place] else 0.0)
             hits.append(
                 Hit(
@@ -180,6 +182,7 @@ class Searcher:
                     cosine=float(cosine[place]),
                     unit=int(units[place]),
                     matched=matched,
+                    holds=holds,
                     in_span=bool(inside[place]),
                 )
             )

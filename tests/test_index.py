@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from edge.errors import StoreError
+from edge.memory import Store, index, search_units, trace_vector
+from edge.memory.index import Filter
+from edge.types.media import Mode
+from edge.types.records import CommitDraft, EntityKind, LineDraft, NewEntity, TraceDraft, UtteranceDraft
+from tests.recall_data import BagEmbedder, Script, said, seen
+
+EMBEDDER = BagEmbedder()
+
+
+@pytest.fixture
+def store(tmp_path: Path):
+    with Store.open(tmp_path / "home") as opened:
+        yield opened
+
+
+def _documents(store: Store, word: str) -> list[int]:
+    connection = store.connection()
+    found = index.postings(connection, index.tokens(connection, word))
+    return sorted({int(trace) for part in found for trace in part.traces})
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("She was dancing in the café.", "dance"),
+        ("She was dancing in the café.", "CAFE"),
+        ("我们在讨论晚饭吃什么。", "晚饭"),
+        ("Ein Gruß über den Zaun", "uber"),
+        ("Party 🎂tonight", "🎂"),
+        ("He writes C++ and “SQL”", "c++"),
+        ("Привет, мир", "привет"),
+    ],
+)
+def test_words_are_found_in_any_form_and_script(store: Store, text: str, asked: str) -> None:
+    Script(store).trace(0.0, ["Nothing of the kind."])
+    Script(store).trace(100.0, [text])
+    assert _documents(store, asked) == [2]
+
+
+@given(st.text(max_size=60))
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_no_text_of_a_user_breaks_a_search(store: Store, text: str) -> None:
+    hostile = f'{text}" OR * NEAR( -x: ^y {{a b}} AND NOT "'
+    connection = store.connection()
+    assert index.postings(connection, index.tokens(connection, hostile)) is not None
+
+
+def test_people_are_found_under_a_name_that_they_got_later(store: Store) -> None:
+    ids = Script(store).trace(
+        0.0,
+        ["{{-1}} watered the plants."],
+        entities=[NewEntity(-1, EntityKind.PERSON)],
+        utterances=[said(1.0, "Hello.", -1)],
+    )
+    store.set_name(ids[-1], "Beatrice")
+    connection = store.connection()
+    (found,) = index.postings(connection, [index.entity_token(ids[-1])])
+    assert found.traces.tolist() == [1]
+    assert found.counts.tolist() == [2.0]  # in the line and as the speaker
+
+
+def test_a_summary_that_joins_the_lines_does_not_count_their_words_twice(store: Store) -> None:
+    Script(store).trace(0.0, ["A kettle boiled.", "A kettle whistled."])
+    (found,) = index.postings(store.connection(), ["kettl"])
+    assert found.counts.tolist() == [2.0]
+
+
+def test_units_join_short_neighbours_and_keep_their_numbers_under_another_name(store: Store) -> None:
+    lines = tuple(LineDraft(float(i), "{{5}} moved a chair to the window and sat down.") for i in range(9))
+    draft = CommitDraft(
+        camera="c",
+        trace=TraceDraft(0.0, 30.0, "", Mode.OFFLINE_QUALITY, None, lines),
+        utterances=(UtteranceDraft(1.0, 2.0, "Well.", None, speaker_name="Tom"),),
+    )
+    short, long = (search_units(draft, lambda _, name=name: name).units for name in ("Jo", "Maximiliana Alexandra"))
+    assert len(short) == len(long) == 4
+    assert short[-1] == "Tom: Well."
+    assert short[0].count("Jo") == long[0].count("Maximiliana Alexandra")
+
+
+def test_stored_units_are_those_that_were_embedded(store: Store) -> None:
+    Script(store, EMBEDDER).trace(
+        0.0, ["A dog barked at the postman. " * 6, "Then it slept."], utterances=[said(2.0, "Quiet!", None, "Tom")]
+    )
+    units = index.trace_units(store.connection(), 1, lambda _: "someone")
+    (count,) = store.rows("select count(*) from embedding where unit > 0")[0]
+    assert len(units) == count == 3
+    query = EMBEDDER.embed([units[1].text])[0]
+    hits = index.nearest(store.connection(), query, EMBEDDER.key, Filter("owner"))
+    assert hits.units.tolist() == [2]
+    exact = index.cosines(store.connection(), query, EMBEDDER.key, hits.traces, hits.units)
+    assert exact[0] == pytest.approx(1.0, abs=0.01)
+
+
+def test_the_vector_of_a_trace_is_the_mean_of_its_units() -> None:
+    units = EMBEDDER.embed(["one cup", "two cups"])
+    assert np.linalg.norm(trace_vector(units)) == pytest.approx(1.0, abs=1e-6)
+    assert trace_vector(units[:1]) == pytest.approx(units[0], abs=1e-6)
+    with pytest.raises(ValueError, match="no vector"):
+        trace_vector(units[:0])
+
+
+@pytest.mark.parametrize(
+    "vector", [np.zeros(64, np.float32), np.full(64, np.nan, np.float32), np.full(64, np.inf, np.float32)]
+)
+def test_vectors_that_cannot_be_compared_are_refused_with_their_segment(store: Store, vector: np.ndarray) -> None:
+    draft = CommitDraft("c", TraceDraft(0.0, 1.0, "x", Mode.OFFLINE_QUALITY, None), vector=vector, embedder="bag")
+    with pytest.raises(StoreError):
+        store.commit(draft)
+    assert store.counts().traces == 0
+    with pytest.raises(ValueError, match="cannot be searched for"):
+        index.nearest(store.connection(), vector, "bag", Filter("owner"))
+
+
+def test_vectors_of_another_embedder_are_never_compared(store: Store) -> None:
+    Script(store, BagEmbedder("old", 64)).trace(0.0, ["A red kite flew."])
+    Script(store, BagEmbedder("new", 32)).trace(100.0, ["A red kite flew."])
+    connection = store.connection()
+    for key, dimensions, expected in (("old", 64, [1]), ("new", 32, [2]), ("other", 64, [])):
+        query = BagEmbedder(key, dimensions).embed(["A red kite flew."])[0]
+        assert index.nearest(connection, query, key, Filter("owner")).traces.tolist() == expected
+    assert index.stale_traces(connection, "new", 10) == [1]
+
+
+def test_removing_a_trace_leaves_nothing_of_it_in_any_table(store: Store) -> None:
+    Script(store, EMBEDDER).trace(0.0, ["The zanzibarian parcel arrived."])
+    Script(store, EMBEDDER).trace(100.0, ["Another parcel arrived."])
+    connection = store._writer._files.memory  # nothing deletes yet but a later command that will do it like this
+    connection.execute("delete from trace where id = 1")
+    for table in ("embedding", "signs", "document"):
+        assert connection.execute(f"select count(*) from {table} where trace = 1").fetchall() == [(0,)]
+    for shadow in ("words_data", "words_content", "words_idx", "words_docsize", "words_config"):
+        rows = connection.execute(f"select * from {shadow}").fetchall()
+        kept = b" ".join(value if isinstance(value, bytes) else str(value).encode() for row in rows for value in row)
+        assert b"zanzibar" not in kept
+    assert _documents(store, "parcel") == [2]
+
+
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory: pytest.TempPathFactory):
+    """120 traces of two cameras, every tenth with Zoe, over an hour; far more alike than any short list."""
+    with Store.open(tmp_path_factory.mktemp("crowd")) as opened:
+        script = Script(opened, EMBEDDER)
+        zoe = None
+        for i in range(120):
+            t = i * 30.0
+            entities, observations = [], []
+            if i % 10 == 0:
+                key = zoe if zoe is not None else -1
+                entities = [NewEntity(-1, EntityKind.PERSON, "Zoe")] if zoe is None else []
+                observations = [seen("person", t, t + 9, "Zoe was in view.", "a1", key)]
+            ids = script.trace(
+                t,
+                [f"A cup number {i} was on a table."],
+                seconds=20.0,
+                camera="ab"[i % 2],
+                entities=entities,
+                observations=observations,
+            )
+            zoe = ids.get(-1, zoe)
+        yield opened, zoe
+
+
+@given(
+    st.one_of(st.none(), st.floats(0, 3600)),
+    st.one_of(st.none(), st.floats(0, 3600)),
+    st.one_of(st.none(), st.floats(0, 3600)),
+    st.sampled_from([(), ("a",), ("b",), ("a", "b")]),
+    st.booleans(),
+)
+@settings(max_examples=80, deadline=None)
+def test_a_filter_never_starves_a_search(crowd, start, end, before, cameras, with_zoe) -> None:
+    store, zoe = crowd
+    where = Filter("owner", start, end, before, cameras, (zoe,) if with_zoe else ())
+    expected = {
+        i + 1
+        for i in range(120)
+        if (start is None or i * 30 + 20 > start)
+        and (end is None or i * 30 < end)
+        and (before is None or i * 30 + 20 <= before)
+        and (not cameras or "ab"[i % 2] in cameras)
+        and (not with_zoe or i % 10 == 0)
+    }
+    query = EMBEDDER.embed(["A cup number 3 was on a table."])[0]
+    connection = store.connection()
+    assert set(index.corpus(connection, where).traces.tolist()) == expected
+    assert set(index.nearest(connection, query, EMBEDDER.key, where).traces.tolist()) == expected
+    some = tuple(sorted(expected))[:3]
+    listed = Filter("owner", traces=some)
+    assert set(index.nearest(connection, query, EMBEDDER.key, listed).traces.tolist()) == set(some)
+
+
+def test_another_user_sees_nothing(crowd) -> None:
+    store, _ = crowd
+    assert not len(index.corpus(store.connection(), Filter("somebody else")).traces)
