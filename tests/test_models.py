@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import errno
 import hashlib
 import os
@@ -19,13 +18,10 @@ import numpy as np
 import onnx
 import platformdirs
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from edge.errors import ModelDownloadError, ModelError, ReflectWorldError
 from edge.infer import Catalog, ModelSpec, NewModel, Runtime, add_model, pull_models, verify_models
-from edge.infer.derive import moonshine_tokens
 from edge.settings import InferSettings
 from tests.conftest import ROOT
 
@@ -201,7 +197,6 @@ def test_the_default_is_the_first_that_is_present_else_the_first(load):
         (catalogue(model("m", file("a", A, 'kind = "bundle"'), file("a", B, 'kind = "bundle"'))), "same name"),
         (catalogue(*[model("m", file("a", A, 'kind = "bundle"'))] * 2), "given twice"),
         (catalogue(model("m", file("a", A, 'kind = "bundle"'), role="speech")), "cannot play “speech”"),
-        (catalogue(model("m", file("a", A, 'kind = "derived", from = "b", step = "moonshine-tokens"'))), "made from b"),
         (catalogue(model("m", file("a", A, 'kind = "bundle"'), extra="surprise = 1\n")), "surprise"),
     ],
 )
@@ -412,23 +407,6 @@ def test_no_server_at_all(load):
     catalog = load(from_server("http://127.0.0.1:9/x"))
     with pytest.raises(ModelDownloadError, match="Connect this machine"):
         pull_models(catalog, catalog.models)
-
-
-# --- derived files ---------------------------------------------------------------------------------------------------
-
-
-@given(st.lists(st.binary(max_size=300), max_size=40))
-def test_tokens_come_out_as_they_went_into_tokenizer_bin(tokens: list[bytes]):
-    packed = b"".join(
-        (bytes([len(token)]) if len(token) < 128 else bytes([len(token) % 128 + 128, len(token) // 128])) + token
-        for token in tokens
-    )
-    lines = moonshine_tokens(packed).splitlines()
-    assert [base64.b64decode(line.split(b" ")[0]) for line in lines] == tokens
-    assert [int(line.split(b" ")[1]) for line in lines] == list(range(len(tokens)))
-    if packed:
-        with pytest.raises(ModelError, match="ends inside a token"):
-            moonshine_tokens(packed + b"\x05abc")
 
 
 # --- the user's own models -------------------------------------------------------------------------------------------

@@ -57,7 +57,7 @@ class ModelFile:
     @property
     def fetchable(self) -> bool:
         """Whether `reflectworld models pull` can bring it."""
-        return self.source.kind in {"pypi", "https", "derived"}
+        return self.source.kind in {"pypi", "https"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

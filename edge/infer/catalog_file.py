@@ -47,15 +47,7 @@ class HttpsSource(_Part):
     url: str = Field(pattern=r"^https?://")
 
 
-class DerivedSource(_Part):
-    """The file is made here from another file of the model."""
-
-    kind: Literal["derived"]
-    origin: FileName = Field(alias="from")
-    step: Literal["moonshine-tokens"]
-
-
-Source = BundleSource | UserSource | PypiSource | HttpsSource | DerivedSource
+Source = BundleSource | UserSource | PypiSource | HttpsSource
 
 
 class FileEntry(_Part):
@@ -88,10 +80,6 @@ class ModelEntry(_Part):
         if len(set(names)) != len(names):
             msg = "two files of one model have the same name"
             raise ValueError(msg)
-        for file in self.files:
-            if isinstance(file.source, DerivedSource) and file.source.origin not in names[: names.index(file.name)]:
-                msg = f"{file.name} is made from {file.source.origin}, which is not a file before it"
-                raise ValueError(msg)
         return self
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import hashlib
 import importlib.util
 import os
 import re
@@ -30,8 +29,7 @@ import httpx
 
 from edge.errors import ModelDownloadError, ModelError
 from edge.infer.catalog import Catalog, ModelFile, ModelSpec, checksum
-from edge.infer.catalog_file import DerivedSource, HttpsSource, PypiSource
-from edge.infer.derive import STEPS
+from edge.infer.catalog_file import HttpsSource, PypiSource
 
 Report = Callable[[str, int, int], None]  # what is fetched, bytes so far, bytes in all (0: unknown)
 
@@ -117,9 +115,6 @@ def _fetch(missing: Sequence[tuple[ModelSpec, ModelFile]], work: Path, report: R
     for spec, file in missing:
         if isinstance(file.source, HttpsSource):
             _fetch_url(spec, file, file.source.url, report)
-    for spec, file in missing:
-        if isinstance(file.source, DerivedSource):
-            _derive(spec, file, file.source)
 
 
 def _right(file: ModelFile) -> bool:
@@ -362,21 +357,6 @@ def _continue(client: httpx.Client, spec: ModelSpec, file: ModelFile, url: str, 
         raise ModelDownloadError(
             spec.id, f"{url} sends more than the {file.size} bytes of the catalogue. Update reflectworld-edge."
         )
-
-
-# --- derived files ---------------------------------------------------------------------------------------------------
-
-
-def _derive(spec: ModelSpec, file: ModelFile, source: DerivedSource) -> None:
-    made = STEPS[source.step](spec.path(source.origin).read_bytes())
-    if hashlib.sha256(made).hexdigest() != file.sha256:
-        raise ModelDownloadError(
-            spec.id, f"{file.name} of {spec.id} came out wrong from {source.origin}. Update reflectworld-edge."
-        )
-    part = _part(file)
-    with _writing(part) as stream:
-        stream.write(made)
-    _accept(part, spec, file)
 
 
 def _mb(count: int) -> str:

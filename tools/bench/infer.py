@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from edge.infer import Catalog, ModelSpec, Network, Runtime, TextEmbedder, release_memory
+from edge.perceive.speech import Recogniser
 from edge.settings import InferSettings
 
 _WORDS = "a man and a woman sit at the table in the kitchen and drink coffee while the cat sleeps on a chair".split()  # noqa: SIM905 - as a sentence it can be read
@@ -99,7 +100,7 @@ def _calls(spec: ModelSpec, runtime: Runtime) -> Iterator[tuple[str, Callable[[]
     """The inputs that a model is measured on."""
     rng = np.random.default_rng(0)
     if spec.role == "speech":
-        yield from _speech(spec, rng)
+        yield from _speech(spec, runtime, rng)
     elif spec.role == "text-embedding":
         embedder = TextEmbedder(spec, runtime)
         for count, texts in ((11, 1), (40, 1), (200, 1), (20, 32)):
@@ -133,23 +134,10 @@ def _feeds(network: Network, shape: tuple[int, ...], rng: np.random.Generator) -
     return feeds
 
 
-def _speech(spec: ModelSpec, rng: np.random.Generator) -> Iterator[tuple[str, Callable[[], object]]]:
-    import sherpa_onnx
-
-    recogniser = sherpa_onnx.OfflineRecognizer.from_moonshine_v2(
-        encoder=str(spec.path("encoder_model.ort")),
-        decoder=str(spec.path("decoder_model_merged.ort")),
-        tokens=str(spec.path("tokens.txt")),
-        num_threads=1,
-    )
+def _speech(spec: ModelSpec, runtime: Runtime, rng: np.random.Generator) -> Iterator[tuple[str, Callable[[], object]]]:
+    recogniser = Recogniser(spec, runtime)
     noise = (0.01 * rng.standard_normal(5 * 16_000)).astype(np.float32)
-
-    def call() -> None:
-        stream = recogniser.create_stream()
-        stream.accept_waveform(16_000, noise)
-        recogniser.decode_stream(stream)
-
-    yield "5 s of faint noise", call
+    yield "5 s of faint noise", lambda: recogniser.transcribe(noise)
 
 
 def _times(call: Callable[[], object], calls: int) -> list[float]:
