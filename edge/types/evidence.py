@@ -43,7 +43,7 @@ class FaceShot:
     norm: float  # L2 norm of the raw embedding; 0: not embedded
     embedding: Vector | None
     crop: Image | None = None  # (112, 112, 3) aligned
-    detail: float = 0.0  # fine over coarse contrast at 60 px of face width: low in enlarged pictures; 0: not measured
+    detail: float = 0.0  # fine over coarse contrast at 70 px of face width: low in enlarged pictures; 0: not measured
 
 
 @dataclass(frozen=True, slots=True, eq=False)
