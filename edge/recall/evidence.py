@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import numpy as np
-
 from edge.memory import Store, index
 from edge.recall.question import Question
 from edge.recall.records import Level, Result
@@ -263,12 +261,6 @@ def said_by(words: UtteranceRecord) -> str:
 def spoken(record: TraceRecord) -> str:
     """All that is said in a trace."""
     return " ".join(said_by(words) for words in record.utterances)
-
-
-def best_cosine(hits: Sequence[Hit]) -> float:
-    """The best cosine of any hit; 0 when there are no vectors."""
-    values = [hit.cosine for hit in hits if not np.isnan(hit.cosine)]
-    return max(values, default=0.0)
 
 
 def _perhaps(seen: ObservationRecord) -> bool:
