@@ -151,7 +151,7 @@ def _batches(file: DescribedFile, skip: int) -> Iterator[list[_Item | tuple[int,
 
 
 def _embed(embedder: Embedder | None, texts: list[tuple[str, ...]]) -> list[NDArray[np.float32]]:
-    if embedder is None:
+    if embedder is None or not texts:
         return [np.zeros((0, 0), np.float32)] * len(texts)
     vectors = embedder.embed([unit for units in texts for unit in units])
     bounds = np.cumsum([len(units) for units in texts])[:-1]
