@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -16,8 +17,6 @@ from edge.types.evidence import FaceEvidence, FaceShot
 from edge.types.media import Image
 
 CANDIDATES = 10  # crops kept a track while its segment runs: 380 kB
-_SPREAD_S = 3.0  # a shot this far from its neighbours counts as much as _SPREAD of quality: a swap must stay visible
-_SPREAD = 0.3
 
 
 def make_shot(at: float, face: FoundFace, image: Image, crop: Image) -> FaceShot:
@@ -52,19 +51,20 @@ def shot_quality(shot: FaceShot) -> float:
 def keep_shot(shots: list[FaceShot], shot: FaceShot, most: int = CANDIDATES) -> None:
     """Add a shot to the candidates of a track, in order of time; of too many the least useful goes.
 
-    Useful is a good shot, and one that stands alone in its time: two people who were followed as one can be told
-    apart only while both are among the candidates.
+    The better half stays for its quality; of the others the one goes whose neighbours in time are nearest: two people
+    who were followed as one can be told apart only while both are among the candidates.
     """
     shots.append(shot)
     if len(shots) <= most:
         return
-    worst, least = 0, float("inf")
-    for index, kept in enumerate(shots):
-        gaps = [abs(kept.at - shots[other].at) for other in (index - 1, index + 1) if 0 <= other < len(shots)]
-        value = shot_quality(kept) + _SPREAD * min(min(gaps), _SPREAD_S) / _SPREAD_S
-        if value < least:
-            worst, least = index, value
-    del shots[worst]
+    ranked = sorted(range(len(shots)), key=lambda index: (-shot_quality(shots[index]), index))
+    crowded = min(ranked[most // 2 :], key=lambda index: (_room(shots, index), shot_quality(shots[index]), index))
+    del shots[crowded]
+
+
+def _room(shots: Sequence[FaceShot], index: int) -> float:
+    """Seconds between the neighbours of a shot; endless for the first and the last."""
+    return shots[index + 1].at - shots[index - 1].at if 0 < index < len(shots) - 1 else math.inf
 
 
 def to_embed(tracklet: Tracklet, settings: PerceiveSettings, *, risky: bool) -> list[int]:
