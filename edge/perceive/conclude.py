@@ -11,15 +11,18 @@ from edge.perceive.gates import SEEN_TWICE, is_no_face
 from edge.perceive.geometry import moved, normalise
 from edge.perceive.shots import face_evidence, usable
 from edge.perceive.sightings import PERSON
-from edge.perceive.stitch import split, stitch, usable_mean
+from edge.perceive.stitch import overlap, split, stitch, usable_mean
 from edge.perceive.tracking import Tracklet
 from edge.settings import PerceiveSettings
 from edge.types.evidence import FaceEvidence, NormBox, Track, Vector
 from edge.types.media import Segment
+from edge.types.vocabulary import ANIMALS
 
 _FLICKER_LOOKS = 3  # what is seen once in so many looks or more needs the score below
 _FLICKER_SCORE = 0.6
 _EDGE_S = 1.0  # who appears or goes within this of the segment's ends was not seen coming or going
+_ANIMAL_SHARE = 0.7  # overlap with an animal
+_SURER = 0.1  # of score
 _MIRROR = 0.7  # cosine of two faces in view at one time: one person twice (different people: mean .05; measured)
 _MIRROR_FRAMES = 2
 
@@ -69,6 +72,22 @@ def is_nothing(tracklet: Tracklet, looks: Looks, settings: PerceiveSettings) -> 
     face = any(shot.score >= settings.face_min_score for shot in tracklet.shots)
     once = len({seen.at for seen in tracklet.seen}) == 1 and len(looks.of(tracklet)) >= _FLICKER_LOOKS
     return once and tracklet.seen[0].score < least and not face
+
+
+def is_animal(tracklet: Tracklet, things: Sequence[Tracklet], settings: PerceiveSettings) -> bool:
+    """Whether a person tracklet is an animal that the detectors took for a person, too.
+
+    A cat that fills the picture is boxed as a cat and as a person, and its face is found with a low score. Who shows
+    a face that passes the gates is a person; one whose face is large and fails them is not, nor one who is no surer
+    than the animal.
+    """
+    if usable(tracklet, settings):
+        return False
+    large = any(shot.width >= settings.face_min_width_px for shot in tracklet.shots)
+    for thing in things:
+        if thing.label in ANIMALS and overlap(tracklet, thing) >= _ANIMAL_SHARE:
+            return large or _score(tracklet) <= _score(thing) + _SURER
+    return False
 
 
 def face_evidences(kept: Sequence[Tracklet], embedder: str, settings: PerceiveSettings) -> dict[int, FaceEvidence]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from edge.perceive.bodies import body_crop, body_quality
-from edge.perceive.conclude import Looks, face_evidences, is_nothing, risky, sort_out, track
+from edge.perceive.conclude import Looks, face_evidences, is_animal, is_nothing, risky, sort_out, track
 from edge.perceive.embed import Embedder, mean_vector
 from edge.perceive.faces import FaceFinder, FoundFace, align
 from edge.perceive.keyframes import KeyFrameChooser
@@ -243,6 +243,7 @@ class Perceiver:
         if self._face_embedder is not None:
             embedded = embed_shots(people, self._face_embedder, settings, risky(people))
         people = sort_out(people, settings, len(self._tracker.tracklets))
+        people = [t for t in people if not is_animal(t, things, settings)]
         kept = one_class([t for t in [*people, *things] if not is_nothing(t, looks, settings)])
         kept.sort(key=lambda t: (t.seen[0].frame, t.seen[0].box, t.number))
         bodies = self._body_vectors(kept)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edge.perceive.embed import mean_vector
-from edge.perceive.geometry import iou
+from edge.perceive.geometry import inside, iou
 from edge.perceive.sightings import PERSON
 from edge.perceive.tracking import Tracklet
 from edge.types.evidence import FaceShot, Vector
@@ -159,14 +159,20 @@ def one_class(tracklets: Sequence[Tracklet]) -> list[Tracklet]:
 
 
 def _same_thing(a: Tracklet, b: Tracklet) -> bool:
-    if b.label in (PERSON, a.label):
-        return False
+    return b.label not in (PERSON, a.label) and overlap(a, b) >= _SAME_PLACE
+
+
+def overlap(a: Tracklet, b: Tracklet) -> float:
+    """Mean over the sightings of one tracklet of the overlap with the other where it was at about that time, 0..1.
+
+    The overlap of boxes, or of a face that was seen alone the share inside.
+    """
     frames = np.array([seen.frame for seen in b.seen])
     overlaps: list[float] = []
     for seen in a.seen:
         nearest = b.seen[int(np.argmin(np.abs(frames - seen.frame)))]
-        overlaps.append(iou(seen.box, nearest.box))
-    return float(np.mean(overlaps)) >= _SAME_PLACE
+        overlaps.append(iou(seen.box, nearest.box) if seen.body is not None else inside(seen.box, nearest.box))
+    return float(np.mean(overlaps))
 
 
 def usable_mean(shots: Sequence[FaceShot]) -> Vector | None:

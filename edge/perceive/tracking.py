@@ -160,8 +160,10 @@ class Tracker:
     def _age(self, taken: set[int], objects_looked: bool, faces_looked: bool) -> None:
         still: list[Tracklet] = []
         for tracklet in self._open:
-            by_face_alone = tracklet.last is not None and tracklet.last.body is None
-            if tracklet.number not in taken and (faces_looked if by_face_alone else objects_looked):
+            last = tracklet.last
+            by_body = last is not None and last.body is not None and objects_looked
+            by_face = last is not None and last.face is not None and faces_looked
+            if tracklet.number not in taken and (by_body or by_face):
                 tracklet.misses += 1
             if tracklet.misses <= (_PERSON_MISSES if tracklet.label == PERSON else _OBJECT_MISSES):
                 still.append(tracklet)
