@@ -47,7 +47,7 @@ class CaptureSettings(_Room):
     max_side_px: int = Field(
         1280, ge=160, description="frames are scaled down so that their longer side is at most this, px"
     )
-    queue_items: int = Field(32, ge=2, description="bound of the channel from capture to perception, items")
+    queue_items: int = Field(8, ge=2, description="bound of the channel from capture to perception, items")
 
 
 class InferSettings(_Room):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from edge.errors import ModelError
 from edge.identity import Identifier
-from edge.infer import Catalog, Runtime, TextEmbedder, VoiceActivity
+from edge.infer import Catalog, Runtime, TextEmbedder, VoiceActivity, limit_heaps
 from edge.memory import Store
 from edge.perceive import Perceiver, build_perceiver
 from edge.settings import Settings
@@ -43,6 +43,7 @@ def open_rooms(settings: Settings) -> Iterator[Rooms]:
 
     A missing model takes its capability away and is said in `Rooms.missing`; the rest works.
     """
+    limit_heaps()
     catalog = Catalog.load(settings.infer)
     runtime = Runtime(settings.infer)
     missing: list[str] = []
@@ -58,6 +59,7 @@ def open_rooms(settings: Settings) -> Iterator[Rooms]:
     except ModelError as error:
         missing.append(f"Search will match words only, not meaning: {error}")
     perceiver = build_perceiver(catalog, runtime, settings.perceive, speech=voice_activity is not None)
+    missing += perceiver.missing
     with Store.open(settings.home, settings.memory, user=settings.user) as store:
         yield Rooms(
             settings=settings,

@@ -6,7 +6,7 @@ from edge.infer.download import Check, Pulled, Report
 from edge.infer.download import pull as pull_models
 from edge.infer.download import verify as verify_models
 from edge.infer.network import Network, TensorInfo
-from edge.infer.runtime import Runtime, release_memory
+from edge.infer.runtime import Runtime, limit_heaps, release_memory
 from edge.infer.text import TextEmbedder
 from edge.infer.vad import SpeechChange, VoiceActivity, speech_spans
 
@@ -25,6 +25,7 @@ __all__ = [
     "TextEmbedder",
     "VoiceActivity",
     "add_model",
+    "limit_heaps",
     "pull_models",
     "release_memory",
     "speech_spans",
