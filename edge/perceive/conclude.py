@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from edge.perceive.gates import SEEN_TWICE, is_no_face
-from edge.perceive.geometry import moved, normalise
+from edge.perceive.geometry import iou, moved, normalise
 from edge.perceive.shots import face_evidence, usable
 from edge.perceive.sightings import PERSON
 from edge.perceive.stitch import overlap, split, stitch, usable_mean
 from edge.perceive.tracking import Tracklet
 from edge.settings import PerceiveSettings
-from edge.types.evidence import FaceEvidence, NormBox, Track, Vector
+from edge.types.evidence import Box, FaceEvidence, NormBox, Track, Vector
 from edge.types.media import Segment
 from edge.types.vocabulary import ANIMALS
 
@@ -22,6 +23,7 @@ _FLICKER_LOOKS = 3  # what is seen once in so many looks or more needs the score
 _FLICKER_SCORE = 0.6
 _EDGE_S = 1.0  # who appears or goes within this of the segment's ends was not seen coming or going
 _ANIMAL_SHARE = 0.7  # overlap with an animal
+_NEAR_SHARE = 0.3  # of a box, on each side: whose widened boxes touch may be taken for one another
 _SURER = 0.1  # of score
 _MIRROR = 0.7  # cosine of two faces in view at one time: one person twice (different people: mean .05; measured)
 _MIRROR_FRAMES = 2
@@ -59,8 +61,24 @@ def sort_out(people: Sequence[Tracklet], settings: PerceiveSettings, first_free:
 
 
 def risky(people: Sequence[Tracklet]) -> set[int]:
-    """Numbers of tracklets that may hold two people: others were in view, or a link between frames was weak."""
-    return {tracklet.number for tracklet in people if tracklet.weak or len(people) > 1}
+    """Numbers of tracklets that may hold two people: a link between frames was weak, or others came near."""
+    found = {tracklet.number for tracklet in people if tracklet.weak}
+    for one, other in itertools.combinations(people, 2):
+        if not {one.number, other.number} <= found and _came_near(one, other):
+            found |= {one.number, other.number}
+    return found
+
+
+def _came_near(one: Tracklet, other: Tracklet) -> bool:
+    by_frame = {seen.frame: seen.box for seen in other.seen}
+    return any(
+        seen.frame in by_frame and iou(_widened(seen.box), _widened(by_frame[seen.frame])) > 0 for seen in one.seen
+    )
+
+
+def _widened(box: Box) -> Box:
+    dx, dy = _NEAR_SHARE * (box[2] - box[0]), _NEAR_SHARE * (box[3] - box[1])
+    return box[0] - dx, box[1] - dy, box[2] + dx, box[3] + dy
 
 
 def is_nothing(tracklet: Tracklet, looks: Looks, settings: PerceiveSettings) -> bool:

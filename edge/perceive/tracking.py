@@ -28,6 +28,7 @@ _PERSON_REACH = 0.6  # how far a person moves between frames, in their box's dia
 _OBJECT_REACH = 0.35
 _SIZE_RATIO = 2.5  # of box sides, between frames
 _LEAST_SCORE = 0.12  # of an association
+_WEAK_MISSES = 2  # after so many, someone else may stand there
 _WEAK_LINK = 0.3  # overlap under which a link between people may have gone to the wrong one
 
 
@@ -151,7 +152,8 @@ class Tracker:
 
     def _extend(self, tracklet: Tracklet, at: float, sighting: Sighting, objects_looked: bool) -> None:
         if tracklet.last is not None and tracklet.label == PERSON:
-            tracklet.weak = tracklet.weak or _overlap(tracklet.last, sighting) < _WEAK_LINK
+            unsure = tracklet.misses >= _WEAK_MISSES or _overlap(tracklet.last, sighting) < _WEAK_LINK
+            tracklet.weak = tracklet.weak or unsure
         face = sighting.face.box if sighting.face is not None else None
         tracklet.seen.append(Seen(self._frame, at, sighting.body, face, sighting.score, sighting.screen))
         tracklet.last = sighting if objects_looked else _with_body(sighting, tracklet.last)
