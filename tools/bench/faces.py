@@ -302,7 +302,7 @@ def bench_schedule(console: Console, perceiver: Perceiver, media: Path) -> bool:
     console.print(f"ratio {every / seconds:.1f}; safe faces of single frames that no track resembles: {len(lost)}")
     for line in lost[:8]:
         console.print(f"  {line}")
-    return True
+    return not lost
 
 
 def pictures_at(frames: list[Timed], rate: float) -> Iterator[Timed]:
