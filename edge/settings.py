@@ -61,7 +61,7 @@ class InferSettings(_Room):
 class PerceiveSettings(_Room):
     """What counts as evidence."""
 
-    object_threshold: float = Field(0.38, gt=0, lt=1, description="object detector score")
+    object_threshold: float = Field(0.4, gt=0, lt=1, description="object detector score")
     face_threshold: float = Field(0.6, gt=0, lt=1, description="face detector score to be shown at all")
     face_input_px: int = Field(640, ge=160, le=1920, description="longer side of the face detector's input, px")
     face_min_width_px: float = Field(
