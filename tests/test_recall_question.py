@@ -1,14 +1,12 @@
 from __future__ import annotations
 
-from itertools import pairwise
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from edge.errors import QuestionError
 from edge.recall import Known, QuestionKind, understand
-from edge.recall.phrases import listed, merge, say_span, say_time, times
+from edge.recall.phrases import listed, say_span, say_time, times
 from tests.recall_data import BERLIN, NOW, moment
 
 KNOWN = [
@@ -145,12 +143,3 @@ def test_spans_are_said_as_people_say_them(start: str | None, end: str, words: s
 def test_small_phrases() -> None:
     assert [listed(list("abc")[:n]) for n in range(4)] == ["", "a", "a and b", "a, b and c"]
     assert [times(n) for n in (0, 1, 2, 3)] == ["never", "once", "twice", "3 times"]
-
-
-@given(st.lists(st.tuples(st.floats(0, 1e4), st.floats(0, 100)), max_size=30), st.floats(0, 100))
-def test_merged_spans_lie_apart_and_cover_the_same(pairs: list[tuple[float, float]], gap: float) -> None:
-    spans = [(start, start + length) for start, length in pairs]
-    joined = merge(spans, gap)
-    assert all(later[0] - earlier[1] > gap for earlier, later in pairwise(joined))
-    assert all(any(a <= start and end <= b for a, b in joined) for start, end in spans)
-    assert {a for a, _ in joined} <= {start for start, _ in spans}

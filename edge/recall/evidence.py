@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from edge.memory import Store, index
+from edge.recall.occasions import Occasion, Seen, occasions
 from edge.recall.question import Question
 from edge.recall.records import Level, Result
 from edge.recall.search import Hit
@@ -30,6 +31,14 @@ class Evidence:
     def seen(self, end: float) -> bool:
         """Whether something that ended then may be used."""
         return self.at is None or end <= self.at
+
+    def _visible(self, trace: int, end: float) -> bool:
+        """Whether what is in a trace may be used: once the whole trace has ended."""
+        if self.at is None:
+            return True
+        return self.seen(end) and bool(
+            self.store.rows("select 1 from trace where id = ? and end <= ?", (trace, self.at))
+        )
 
     def trace(self, record: TraceRecord, score: float) -> Result:
         """A trace as a result."""
@@ -110,7 +119,7 @@ class Evidence:
                 page = self.store.observations(
                     entity=entity, label=label, since=start, until=until, limit=size, newest_first=newest_first
                 )
-                kept = [seen for seen in page if self.seen(seen.end) and not _perhaps(seen)]
+                kept = [seen for seen in page if self._visible(seen.trace, seen.end) and not _perhaps(seen)]
                 if len(kept) >= limit or len(page) < size:
                     break
                 size = max(size * 4, 16)
@@ -127,24 +136,42 @@ class Evidence:
             words
             for speaker in (speakers or (None,))
             for words in self.store.utterances(speaker=speaker, since=start, until=until, limit=limit)
-            if self.seen(words.end)
+            if self._visible(words.trace, words.end)
         ]
         return sorted(found, key=lambda words: (words.start, words.id), reverse=True)[:limit]
 
-    def people(self, start: float | None, end: float | None) -> list[tuple[int, list[tuple[float, float]]]]:
-        """Who was seen or heard in a span, with when, in the order of their first sighting."""
+    def people(self, start: float | None, end: float | None, entity: int | None = None) -> dict[int, list[Seen]]:
+        """Who was seen or heard in a span, and where, in the order of their first sighting."""
         sql = (
-            "select s.entity, s.start, s.end from (select entity, start, end, trace from observation where entity is not null"
+            "select s.entity, s.trace, s.start, s.end from (select entity, start, end, trace from observation where entity is not null"
             " union all select speaker, start, end, trace from utterance where speaker is not null) s"
-            " join trace t on t.id = s.trace join camera c on c.id = t.camera where c.user = :user"
-            " and (?2 is null or s.end > ?2) and (?3 is null or s.start < ?3) and (?4 is null or s.end <= ?4)"
-            " order by s.start"
+            " join trace t on t.id = s.trace join camera c on c.id = t.camera where c.user = ?1"
+            " and (?2 is null or s.end > ?2) and (?3 is null or s.start < ?3) and (?4 is null or t.end <= ?4)"
+            " and (?5 is null or s.entity = ?5) order by s.start, s.trace"
         )
-        values = (self.store.user, start, end, self.at)
-        found: dict[int, list[tuple[float, float]]] = {}
-        for entity, first, last in self.store.rows(sql, values):
-            found.setdefault(entity, []).append((first, last))
-        return list(found.items())
+        found: dict[int, list[Seen]] = {}
+        for who, trace, first, last in self.store.rows(sql, (self.store.user, start, end, self.at, entity)):
+            found.setdefault(who, []).append(Seen(trace, first, last))
+        return found
+
+    def occasions(self, sightings: Sequence[Seen]) -> list[Occasion]:
+        """Sightings joined where nothing lies between them."""
+        if not sightings:
+            return []
+        start, end = min(seen.start for seen in sightings), max(seen.end for seen in sightings)
+        with self.store.reading() as connection:
+            between = index.corpus(connection, index.Filter(self.store.user, start - 1, end + 1, self.at))
+        return occasions(sightings, between)
+
+    def next_to(self, trace: int, step: int) -> TraceRecord | None:
+        """The trace before (-1) or after (1) one, on the same camera; None: there is none that may be seen."""
+        around = self.store.neighbours(trace, 1)
+        place = next(i for i, record in enumerate(around) if record.id == trace) + step
+        return around[place] if 0 <= place < len(around) and self.seen(around[place].end) else None
+
+    def labels_of(self, trace: int) -> set[str]:
+        """The classes of what is seen in a trace."""
+        return {seen.label for seen in self.store.observations(trace=trace, limit=_PAGE) if not _perhaps(seen)}
 
     def kinds(self, entities: Iterable[int]) -> dict[int, EntityKind]:
         """What entities are."""
@@ -156,7 +183,7 @@ class Evidence:
         rows = self.store.rows(
             "select count(*) from observation o join trace t on t.id = o.trace join camera c on c.id = t.camera"
             " where c.user = ?1 and o.label = 'person' and o.entity is null and (?2 is null or o.end > ?2)"
-            " and (?3 is null or o.start < ?3) and (?4 is null or o.end <= ?4) group by o.trace order by 1 desc limit 1",
+            " and (?3 is null or o.start < ?3) and (?4 is null or t.end <= ?4) group by o.trace order by 1 desc limit 1",
             (self.store.user, start, end, self.at),
         )
         return int(rows[0][0]) if rows else 0

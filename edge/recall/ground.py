@@ -7,18 +7,15 @@ from datetime import tzinfo
 
 from edge.memory import index
 from edge.recall.evidence import Evidence
-from edge.recall.phrases import listed, merge, quoted, say_span, say_time, sentence, times
+from edge.recall.occasions import Occasion
+from edge.recall.phrases import listed, quoted, say_span, say_time, sentence, times
 from edge.recall.question import Question, QuestionKind, rarity
 from edge.recall.records import Answer, Result
 from edge.recall.search import Found, Hit, Searcher
 from edge.recall.when import Order
 from edge.settings import RecallSettings
 from edge.types.records import ObservationRecord, UtteranceRecord
-from edge.types.vocabulary import counted, everyday, plural
 
-# Sightings with less than this between them are one occasion, s: in two neighbouring segments of at most 30 s each
-# (ReflectWorld-MM, 3.2) they can be as far apart.
-OCCASION_GAP_S = 60.0
 # A trace supports an answer when it holds this share of the question's words by weight, or when its best unit is this near
 # and no word of the question is foreign to the memory. Set on 40 questions written by hand about a week of somebody's life:
 # of 20 about what is there, 19 are answered; of 20 about what is not, none.
@@ -26,12 +23,16 @@ MATCHED = 0.75
 NEAR = 0.65
 HINTED = 0.5  # less than that, and what is nearest is not worth telling
 LISTED = 4
+TOGETHER = 200  # the latest so many sightings of a thing are looked through for company
+SHORT_S = 1800.0  # of a memory shorter than this, times are said to the second
 # Words that say that something was seen or put, not what.
 _HANDLING = frozenset(
     """
-    see saw seen look looked put puts leave left place placed keep kept lay laid find found lose lost hold held last stand
-    stood meet met come came visit visited spot spotted notice noticed appear appeared happen been view sight show showed
-    shown visible present there times hear heard
+    see saw seen look looked put puts leave leaves left place placed keep kept lay laid find found lose lost hold held last
+    stand stood meet met come came visit visited spot spotted notice noticed appear appeared disappear disappeared reappear
+    reappeared happen been view sight show showed shown visible present there times hear heard return returns returned arrive
+    arrived enter entered back again went go going walk walked video clip picture pictures frame camera footage recording memory
+    scene spoke speak speaking
     """.split()  # noqa: SIM905 - a list of words reads better as text
 )
 
@@ -47,6 +48,7 @@ class Ground:
         self._settings = settings
         self._now = now
         self._zone = zone
+        self._short: bool | None = None
 
     # -- searching ----------------------------------------------------------------------------------------------------
 
@@ -71,9 +73,7 @@ class Ground:
         hits = self._in_order(question, hits)[: self._settings.episodic]
         lines = self._evidence.lines(hits, question)
         shown = lines[:1] if question.kind is not QuestionKind.WHAT else lines[:2]
-        parts = [
-            f"{sentence(say_time(line.start, self._now, self._zone))[:-1]}: {sentence(line.text)}" for line in shown
-        ]
+        parts = [f"{sentence(self._say(line.start))[:-1]}: {sentence(line.text)}" for line in shown]
         if question.kind is QuestionKind.WHO and lines[0].people:
             parts.append(f"Those who took part: {listed(lines[0].people)}.")
         return self._hold(question, f"{opening}{' '.join(parts)}", lines)
@@ -106,7 +106,7 @@ class Ground:
         if not near:
             return "My memory does not hold that."
         at, text = self._evidence.unit(near[0], question)
-        when = say_time(at, self._now, self._zone).removeprefix("on ")
+        when = self._say(at).removeprefix("on ")
         return f"My memory does not hold that. The nearest it has is from {when}: {sentence(text)}"
 
     def _about(self, question: Question, topic: Sequence[str], speakers: Sequence[int]) -> list[UtteranceRecord]:
@@ -145,25 +145,27 @@ class Ground:
             return ()
         return ()
 
-    def _last_of(self, question: Question) -> ObservationRecord | None:
-        """The last (or first) observation of the thing or person that is asked for."""
-        target = self._target(question)
-        entity = question.people[0] if question.people and not self._content(question) else None
-        if not target and entity is None:
-            return None
+    def _sights(self, question: Question, target: Sequence[str], *, limit: int = 1) -> list[ObservationRecord]:
+        """Observations of the things asked for, in the order asked for, together with the people who are named."""
         newest = question.when.order is not Order.FIRST
-        seen = self._evidence.observations(target, entity, question.when.start, question.when.end, newest_first=newest)
-        return seen[0] if seen else None
-
-    def _subject(self, question: Question, seen: ObservationRecord) -> str:
-        if seen.entity is not None:
-            return f"{self._title(seen.entity)} was"
-        several = plural(seen.label) == everyday(seen.label)
-        return sentence(f"{counted(seen.label, 1)} {'were' if several else 'was'}")[:-1]
+        start, end = question.when.start, question.when.end
+        if not question.people:
+            return self._evidence.observations(target, None, start, end, limit=limit, newest_first=newest)
+        seen = self._evidence.observations(target, None, start, end, limit=TOGETHER, newest_first=newest)
+        records = self._evidence.store.traces_by_id(dict.fromkeys(one.trace for one in seen))
+        there = {record.id for record in records if set(question.people) <= set(record.entities)}
+        return [one for one in seen if one.trace in there][:limit]
 
     def _speakers(self, question: Question) -> tuple[int, ...]:
         """Who is asked about as a speaker: those named before the verb of saying, else anybody."""
         return question.people[:1] if question.people and "talk about" not in question.text.lower() else ()
+
+    def _say(self, at: float) -> str:
+        """A moment; to the second where all that is remembered is short."""
+        if self._short is None:
+            extent = self._evidence.extent()
+            self._short = extent is not None and extent[1] - extent[0] < SHORT_S
+        return say_time(at, self._now, self._zone, seconds=self._short)
 
     def _title(self, entity: int) -> str:
         return self._evidence.store.titles([entity]).get(entity, "someone")
@@ -189,42 +191,25 @@ class Ground:
         step = max(len(records) / LISTED, 1.0)
         chosen = [records[int(place * step)] for place in range(min(LISTED, len(records)))]
         results = [self._evidence.trace(record, 0.0) for record in chosen]
-        text = " ".join(
-            f"{sentence(say_time(r.start, self._now, self._zone))[:-1]}: {sentence(r.text)}" for r in results
-        )
+        text = " ".join(f"{sentence(self._say(r.start))[:-1]}: {sentence(r.text)}" for r in results)
         return self._hold(question, text, results)
 
     def _quote(self, question: Question, found: Sequence[UtteranceRecord]) -> Answer:
         parts = [
-            f"{said.speaker_name or 'Somebody'} said {say_time(said.start, self._now, self._zone)}: {quoted(said.text)}"
-            for said in found
+            f"{said.speaker_name or 'Somebody'} said {self._say(said.start)}: {quoted(said.text)}" for said in found
         ]
         return self._hold(
             question, " ".join(sentence(part) for part in parts), [self._evidence.of_utterance(said) for said in found]
         )
 
     def _occasions(
-        self,
-        question: Question,
-        opening: str,
-        spans: Sequence[tuple[float, float]],
-        *,
-        entity: int | None = None,
-        labels: tuple[str, ...] = (),
+        self, question: Question, opening: str, found: Sequence[Occasion], results: Sequence[Result]
     ) -> Answer:
-        occasions = merge(spans, OCCASION_GAP_S)
-        if not occasions:
+        if not found:
             return self._lack(question, f"Never{self._span(question)}, as far as I remember.")
-        shown = [say_time(start, self._now, self._zone) for start, _ in occasions[-LISTED:]]
-        many = f", lately {listed(shown)}" if len(occasions) > LISTED else f": {listed(shown)}"
-        seen = self._evidence.observations(labels, entity, question.when.start, question.when.end, limit=LISTED)
-        results = [self._evidence.of_observation(one) for one in seen]
-        if not results and entity is not None:
-            results = [
-                self._evidence.of_utterance(u)
-                for u in self._evidence.said([entity], question.when.start, question.when.end, LISTED)
-            ]
-        return self._hold(question, f"{opening} {times(len(occasions))}{self._span(question)}{many}.", results)
+        shown = [self._say(occasion.start) for occasion in found[-LISTED:]]
+        many = f", lately {listed(shown)}" if len(found) > LISTED else f": {listed(shown)}"
+        return self._hold(question, f"{opening} {times(len(found))}{self._span(question)}{many}.", results)
 
     def _hold(self, question: Question, text: str, results: Sequence[Result], cited: Sequence[str] = ()) -> Answer:
         best = results[0] if results else None

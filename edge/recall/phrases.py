@@ -8,9 +8,10 @@ from datetime import timedelta, tzinfo
 from edge.clock import to_local
 
 
-def say_time(at: float, now: float, zone: tzinfo | None = None) -> str:
+def say_time(at: float, now: float, zone: tzinfo | None = None, *, seconds: bool = False) -> str:
     """A moment in local time: "today at 17:04", "yesterday at 09:30", "on Monday at 12:00", "on 3 January 2025 at 12:00"."""
-    return f"{say_day(at, now, zone)} at {to_local(at, zone):%H:%M}"
+    local = to_local(at, zone)
+    return f"{say_day(at, now, zone)} at {local:%H:%M:%S}" if seconds else f"{say_day(at, now, zone)} at {local:%H:%M}"
 
 
 def say_day(at: float, now: float, zone: tzinfo | None = None) -> str:
@@ -77,14 +78,3 @@ def quoted(text: str, limit: int = 200) -> str:
     if len(text) > limit:
         text = f"{text[:limit].rsplit(' ', 1)[0]} …"
     return f"“{text}”"
-
-
-def merge(spans: Sequence[tuple[float, float]], gap: float) -> list[tuple[float, float]]:
-    """Spans joined where no more than `gap` seconds lie between them, in the order of time."""
-    joined: list[tuple[float, float]] = []
-    for start, end in sorted(spans):
-        if joined and start - joined[-1][1] <= gap:
-            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
-        else:
-            joined.append((start, end))
-    return joined

@@ -70,11 +70,11 @@ class Question:
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _CALENDAR = frozenset((*DAYS, *MONTHS))
-_SAYING = r"say|said|says|saying|tell|told|talk(?:ed|ing)?|mention(?:ed)?|ask(?:ed)?|discuss(?:ed)?|speak|spoke"
+SAYING = r"say|said|says|saying|tell|told|talk(?:ed|ing)?|mention(?:ed)?|ask(?:ed)?|discuss(?:ed)?|speak|spoke"
 # In this order: the first that fits decides.
 _KINDS: tuple[tuple[QuestionKind, str], ...] = (
     (QuestionKind.COUNT, r"\bhow (?:many|often|frequently)\b|\bcount\b|\bnumber of\b"),
-    (QuestionKind.SAID, rf"\bwhat\b.*\b(?:{_SAYING})\b"),
+    (QuestionKind.SAID, rf"\bwhat\b.*\b(?:{SAYING}|hear|heard)\b"),
     (QuestionKind.WHERE, r"\b(?:where|in which (?:room|place)|on which)\b"),
     (QuestionKind.WHEN, r"\bwhen\b|\b(?:what|which) (?:time|day|date)\b|\bhow long ago\b"),
     (QuestionKind.WHO, r"\b(?:who|whom|whose|who['’]s)\b|\bwhich (?:person|people)\b"),

@@ -5,38 +5,44 @@ Nothing is said that no stored row says. Each kind of question has its own way; 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
 from edge.memory import index
-from edge.recall.ground import LISTED, OCCASION_GAP_S, Ground
-from edge.recall.phrases import listed, merge, quoted, say_span, say_time, sentence
-from edge.recall.question import Question, QuestionKind
+from edge.recall.ground import LISTED, MATCHED, TOGETHER
+from edge.recall.occasions import Seen
+from edge.recall.phrases import listed, say_span, sentence
+from edge.recall.presence import Presence
+from edge.recall.question import SAYING, Question, QuestionKind
 from edge.recall.records import Answer
 from edge.recall.when import Order
-from edge.types.records import Kind, public_id
-from edge.types.vocabulary import counted, number, plural
+from edge.types.records import ObservationRecord, TraceRecord
+from edge.types.vocabulary import article, counted, everyday, plural
+
+_AROUND = re.compile(r"\b(?P<side>before|after)\s+(?P<what>\w.*)$", re.IGNORECASE)
+_OFTEN = re.compile(r"\bhow often\b|\btimes\b|\bhow frequently\b", re.IGNORECASE)
+_ANYBODY = re.compile(r"\b(?:any|some)(?:one|body)\b|\bpeople\b", re.IGNORECASE)
+_SPEAKING = re.compile(rf"\b(?:{SAYING}|speaking|heard?)\b", re.IGNORECASE)
+_PEOPLE = re.compile(r"\b(?:people|persons|men|women)\b", re.IGNORECASE)
 
 
-class Reflex(Ground):
+class Reflex(Presence):
     """Answers one question."""
 
     def answer(self, question: Question) -> Answer:
         """Answer, or say what is lacking."""
-        missing = self._nothing_there(question)
+        missing = self._nothing_there(question) or self._unknown_person(question)
         if missing:
             return self._lack(question, missing)
-        stranger = self._unknown_person(question)
-        if stranger:
-            return self._lack(question, stranger)
         ways: dict[QuestionKind, Callable[[Question], Answer | None]] = {
             QuestionKind.WHERE: self._where,
-            QuestionKind.WHO: self._who,
+            QuestionKind.WHO: self._who_or_what,
             QuestionKind.WHEN: self._when,
             QuestionKind.SAID: self._said,
             QuestionKind.COUNT: self._count,
             QuestionKind.EXISTS: self._exists,
-            QuestionKind.WHAT: self._what,
+            QuestionKind.WHAT: self._who_or_what,
         }
         return ways[question.kind](question) or self._by_search(question)
 
@@ -54,8 +60,7 @@ class Reflex(Ground):
             if len(index.corpus(connection, where).traces):
                 return ""
         span = say_span(when.start, when.end, self._now, self._zone)
-        first, last = (say_time(at, self._now, self._zone) for at in extent)
-        return f"Nothing was recorded {span}. My memory begins {first} and ends {last}."
+        return f"Nothing was recorded {span}. My memory begins {self._say(extent[0])} and ends {self._say(extent[1])}."
 
     def _unknown_person(self, question: Question) -> str:
         if question.people:
@@ -74,174 +79,219 @@ class Reflex(Ground):
     # -- kinds of questions -------------------------------------------------------------------------------------------
 
     def _where(self, question: Question) -> Answer | None:
-        seen = self._last_of(question)
+        seen = self._sight(question)
         if seen is None:
             return None
-        first = question.when.order is Order.FIRST
-        subject = self._subject(question, seen)
-        when = say_time(seen.start if first else seen.end, self._now, self._zone)
-        way = "first seen" if first else "last seen"
-        return self._hold(
-            question,
-            f"{subject} {way} {when} by the camera {seen.camera}. {seen.text}",
-            [self._evidence.of_observation(seen)],
-        )
+        text = f"{self._seen_when(question, seen)} by the camera {seen.camera}. {seen.text}"
+        return self._hold(question, text, [self._evidence.of_observation(seen)])
 
     def _when(self, question: Question) -> Answer | None:
         if question.people and not self._content(question):
-            return self._when_person(question)
-        seen = self._last_of(question)
+            return self._moves(question) or self._when_person(question)
+        seen = self._sight(question)
         if seen is None:
             return None
-        first = question.when.order is Order.FIRST
-        at = seen.start if first else seen.end
-        way = "first seen" if first else "last seen"
         return self._hold(
-            question, f"{self._subject(question, seen)} {way} {say_time(at, self._now, self._zone)}. {seen.text}",
-            [self._evidence.of_observation(seen)],
-        )  # fmt: skip
-
-    def _when_person(self, question: Question) -> Answer | None:
-        first = question.when.order is Order.FIRST
-        entity = question.people[0]
-        title = self._title(entity)
-        seen = self._evidence.observations((), entity, question.when.start, question.when.end, newest_first=not first)
-        heard = self._evidence.said([entity], question.when.start, question.when.end, 1)
-        if not seen and not heard:
-            return self._lack(question, f"I did not see or hear {title}{self._span(question)}.")
-        if seen and (first or not heard or seen[0].end >= heard[0].start):
-            at = seen[0].start if first else seen[0].end
-            text = (
-                f"You {'first' if first else 'last'} saw {title} {say_time(at, self._now, self._zone)}. {seen[0].text}"
-            )
-            return self._hold(question, text, [self._evidence.of_observation(seen[0])])
-        said = heard[0]
-        text = f"{title} was last heard {say_time(said.start, self._now, self._zone)}: {quoted(said.text)}"
-        return self._hold(question, text, [self._evidence.of_utterance(said)])
-
-    def _who(self, question: Question) -> Answer | None:
-        if self._content(question) or question.people:
-            return None
-        start, end = question.when.start, question.when.end
-        present = self._evidence.people(start, end)
-        others = self._evidence.unrecognised(start, end)
-        span = self._span(question)
-        if not present:
-            if others:
-                return self._hold(
-                    question,
-                    f"{sentence(counted('person', others))[:-1]} whom I do not know{span}.",
-                    self._latest(question),
-                )
-            return self._lack(question, f"I saw nobody{span}.")
-        if question.when.order is Order.LAST:
-            present = sorted(present, key=lambda item: -max(last for _, last in item[1]))[:1]
-        elif question.when.order is Order.FIRST:
-            present = present[:1]
-        parts, results = [], []
-        for entity, spans in present:
-            occasions = merge(spans, OCCASION_GAP_S)
-            parts.append(f"{self._title(entity)} ({say_time(occasions[-1][1], self._now, self._zone)})")
-            results += [self._evidence.of_observation(o) for o in self._evidence.observations((), entity, start, end)]
-            if not any(public_id(Kind.ENTITY, entity) in result.entities for result in results):
-                results += [self._evidence.of_utterance(u) for u in self._evidence.said([entity], start, end, 1)]
-        also = f", and {counted('person', others)} whom I do not know" if others else ""
-        return self._hold(
-            question, f"{listed(parts)}{also}.", results, cited=[public_id(Kind.ENTITY, e) for e, _ in present]
+            question, f"{self._seen_when(question, seen)}. {seen.text}", [self._evidence.of_observation(seen)]
         )
+
+    def _who_or_what(self, question: Question) -> Answer | None:
+        around = self._around(question)
+        if around is not None:
+            return around
+        if question.kind is QuestionKind.WHO:
+            if re.search(rf"\b(?:{SAYING})\b", question.text, re.IGNORECASE) and self._content(question):
+                found = self._about(question, self._content(question), ())
+                return self._quote(question, found[:LISTED]) if found else None
+            return self._who(question)
+        if not self._content(question):
+            return self._doings(question) if question.people else self._summary(question)
+        return None
+
+    def _doings(self, question: Question) -> Answer | None:
+        """What somebody was seen doing: the latest observations, or the first."""
+        newest = question.when.order is not Order.FIRST
+        start, end = question.when.start, question.when.end
+        seen = self._evidence.observations((), question.people[0], start, end, limit=LISTED, newest_first=newest)
+        if not seen:
+            return self._when_person(question)
+        ordered = sorted(seen, key=lambda one: (one.start, one.id))
+        text = " ".join(f"{sentence(self._say(one.start))[:-1]}: {sentence(one.text)}" for one in ordered)
+        return self._hold(question, text, [self._evidence.of_observation(one) for one in seen])
 
     def _said(self, question: Question) -> Answer | None:
         topic = question.topic or tuple(word for word in self._content(question) if word not in question.people_words)
         speakers = self._speakers(question)
-        titles = listed([self._title(entity) for entity in speakers])
+        titles = listed([self._title(entity) for entity in speakers]) or "anybody"
         if not topic:
-            found = self._evidence.said(speakers, question.when.start, question.when.end, LISTED)
-            if not found:
-                return self._lack(question, f"I did not hear {titles or 'anybody'} say anything{self._span(question)}.")
-            return self._quote(question, list(reversed(found)))
-        about = " ".join(topic)
+            heard = self._evidence.said(speakers, question.when.start, question.when.end, LISTED)
+            if not heard:
+                return self._lack(question, f"I did not hear {titles} say anything{self._span(question)}.")
+            return self._quote(question, heard[::-1])
         found = self._about(question, topic, speakers)
         if not found:
-            who = titles or "anybody"
-            return self._lack(question, f"I did not hear {who} say anything about {about}{self._span(question)}.")
+            about = " ".join(topic)
+            return self._lack(question, f"I did not hear {titles} say anything about {about}{self._span(question)}.")
         return self._quote(question, found[:LISTED])
 
     def _count(self, question: Question) -> Answer | None:
-        text = question.text.lower()
-        start, end, span = question.when.start, question.when.end, self._span(question)
-        if "people" in text or "persons" in text:
-            present = self._evidence.people(start, end)
-            others = self._evidence.unrecognised(start, end)
-            if not present and not others:
-                return self._lack(question, f"I saw nobody{span}.")
-            names = listed([self._title(entity) for entity, _ in present])
-            also = (
-                f" and {number(others)} whom I do not know"
-                if others and present
-                else " whom I do not know"
-                if others
-                else ""
-            )
-            people = number(len(present) or others)
-            colon = f": {names}{also}" if present else also
-            return self._hold(question, f"{people} {'person' if people == 'one' else 'people'}{span}{colon}.", self._latest(question),
-                              cited=[public_id(Kind.ENTITY, entity) for entity, _ in present])  # fmt: skip
-        often = any(phrase in text for phrase in ("how often", "times", "how frequently"))
         target = self._target(question)
         if question.people and not target and not self._content(question):
-            entity = question.people[0]
-            mine = next((spans for known, spans in self._evidence.people(start, end) if known == entity), [])
-            return self._occasions(question, f"You saw {self._title(entity)}", mine, entity=entity)
+            return self._person_occasions(question)
+        if not target and _PEOPLE.search(question.text):
+            return self._count_people(question)
         if not target:
             return None
-        seen = self._evidence.observations(target, None, start, end, limit=10_000)
-        word = plural(target[0]) if len(target) == 1 else next(t.word for t in question.things if t.labels == target)
+        span = self._span(question)
+        seen = self._sights(question, target, limit=10_000)
         if not seen:
-            return self._lack(question, f"I have seen no {word}{span}.")
-        if often:
-            spans = [(one.start, one.end) for one in seen]
-            return self._occasions(question, f"You saw {counted(target[0], 1)}", spans, labels=target)
-        most = max({one.trace for one in seen}, key=lambda trace: (sum(one.trace == trace for one in seen), trace))
-        together = [one for one in seen if one.trace == most]
-        when = say_time(together[0].end, self._now, self._zone)
-        amount = counted(target[0], len(together)) if len(target) == 1 else f"{number(len(together))} {word}"
-        return self._hold(
-            question,
-            f"{amount}, {when}; that is the most at one time{span}.",
-            [self._evidence.of_observation(one) for one in together],
-        )
+            return self._lack(question, f"I have seen no {self._many(question, target)}{span}.")
+        if _OFTEN.search(question.text):
+            found = self._evidence.occasions([Seen(one.trace, one.start, one.end) for one in seen])
+            latest = [
+                next(one for one in seen if one.trace == occasion.traces[0]) for occasion in found[-LISTED:][::-1]
+            ]
+            results = [self._evidence.of_observation(one) for one in latest]
+            return self._occasions(question, f"You saw {self._one(question, target)}", found, results)
+        by_trace: dict[int, list[ObservationRecord]] = {}
+        for one in seen:
+            by_trace.setdefault(one.trace, []).append(one)
+        together = max(by_trace.values(), key=lambda group: (len(group), group[0].end))
+        labels = dict.fromkeys(one.label for one in together)
+        amounts = listed([counted(label, sum(one.label == label for one in together)) for label in labels])
+        text = f"{amounts}, {self._say(together[0].end)}; that is the most at one time{span}."
+        return self._hold(question, text, [self._evidence.of_observation(one) for one in together])
 
     def _exists(self, question: Question) -> Answer | None:
         target = self._target(question)
-        span = self._span(question)
         if target:
-            seen = self._evidence.observations(target, None, question.when.start, question.when.end)
-            word = (
-                counted(target[0], 1)
-                if len(target) == 1
-                else next(t.word for t in question.things if t.labels == target)
-            )
-            if seen:
-                when = say_time(seen[0].end, self._now, self._zone)
-                return self._hold(
-                    question,
-                    f"Yes, {counted(seen[0].label, 1)}, last seen {when}. {seen[0].text}",
-                    [self._evidence.of_observation(seen[0])],
-                )
-            told = self._by_search(question, opening="Yes. ", must=self._content(question)[0])
-            if told.found:
-                return told
-            earlier = self._evidence.observations(target) if question.when.binds else []
-            before = f" The last one was seen {say_time(earlier[0].end, self._now, self._zone)}." if earlier else ""
-            return self._lack(question, f"No, I saw no {word.removeprefix('a ').removeprefix('an ')}{span}.{before}")
+            return self._thing_exists(question, target)
         if question.people and not self._content(question):
+            moved = self._moves(question)
+            if moved is not None:
+                return moved
             answer = self._when_person(question)
-            if answer is not None and answer.found:
+            if answer.found:
                 return replace(answer, text=f"Yes. {answer.text}")
-            return self._lack(question, f"No, I did not see or hear {self._title(question.people[0])}{span}.")
+            return self._lack(
+                question, f"No, I did not see or hear {self._title(question.people[0])}{self._span(question)}."
+            )
+        if not self._content(question) and _ANYBODY.search(question.text):
+            some = self._said(question) if _SPEAKING.search(question.text) else self._who(question)
+            if some is not None:
+                return replace(some, text=f"{'Yes. ' if some.found else 'No. '}{some.text}")
         return self._by_search(question, opening="Yes. ")
 
-    def _what(self, question: Question) -> Answer | None:
-        if not self._content(question) and not question.people:
-            return self._summary(question)
+    def _thing_exists(self, question: Question, target: tuple[str, ...]) -> Answer:
+        """Whether a thing was seen, with the other things and in the way that the question says."""
+        seen = self._sights(question, target, limit=TOGETHER)
+        others = [thing for thing in question.things if thing.labels != target]
+        fitting = [one for one in seen if not others or self._with(one, [thing.labels for thing in others])]
+        named = {part for thing in question.things for part in thing.word.split()}
+        more = [word for word in self._content(question) if word.lower() not in named]
+        if more:
+            fitting = [one for one in fitting if self._says(one, more)]
+        if fitting:
+            one = fitting[0]
+            text = f"Yes, {counted(one.label, 1)}, last seen {self._say(one.end)}. {one.text}"
+            return self._hold(question, text, [self._evidence.of_observation(one)])
+        told = self._by_search(question, opening="Yes. ", must=self._content(question)[0])
+        if told.found:
+            return told
+        if seen:
+            what = listed([*(everyday(thing.labels[0]) for thing in others), *(f"“{word}”" for word in more)]) or "that"
+            company = f" with {listed([self._title(who) for who in question.people])}" if question.people else ""
+            text = f"My memory does not hold that: I saw {counted(seen[0].label, 1)}{company}, last {self._say(seen[0].end)}"
+            return self._lack(question, f"{text}, but nothing says that it was with or of {what}.")
+        missing = self._one(question, target).split(" ", 1)[-1]
+        apart = self._evidence.observations(target) if question.when.binds or question.people else []
+        last = f" The last one was seen {self._say(apart[0].end)}." if apart else ""
+        company = f" with {listed([self._title(who) for who in question.people])}" if question.people else ""
+        return self._lack(question, f"No, I saw no {missing}{company}{self._span(question)}.{last}")
+
+    def _around(self, question: Question) -> Answer | None:
+        """What came next to something: "what did I see after the cat?"; None: that is not what is asked."""
+        match = _AROUND.search(question.when.rest.rstrip("?!. "))
+        if match is None or question.when.hours is not None:
+            return None
+        inside = match["what"].lower()
+        if any(word.lower() not in inside for word in self._content(question)):
+            return None
+        step = 1 if match["side"].lower() == "after" else -1
+        for trace in self._occurrences(question, inside):
+            record = self._evidence.next_to(trace, step)
+            if record is not None:
+                return self._told(question, record, match["side"].lower(), match["what"])
         return None
+
+    def _occurrences(self, question: Question, what: str) -> list[int]:
+        """Traces in which an occasion of something ends (or begins), the latest occasion first."""
+        side = -1 if re.search(r"\bafter\b", question.text, re.IGNORECASE) else 0
+        target = self._target(question)
+        if target:
+            seen = self._evidence.observations(target, None, question.when.start, question.when.end, limit=TOGETHER)
+            found = self._evidence.occasions([Seen(one.trace, one.start, one.end) for one in seen])
+        elif question.people:
+            sightings = self._evidence.people(question.when.start, question.when.end, question.people[0])
+            found = self._evidence.occasions(sightings.get(question.people[0], []))
+        else:
+            hits = self._find(replace(question, text=what), 10).hits
+            return [hit.trace for hit in hits if hit.matched >= MATCHED]
+        return [one.traces[side] for one in reversed(found)]
+
+    def _told(self, question: Question, record: TraceRecord, side: str, what: str) -> Answer:
+        result = self._evidence.trace(record, 0.0)
+        if question.kind is QuestionKind.WHO:
+            who = listed(result.people) or "nobody whom I know"
+            return self._hold(question, f"{who}, {self._say(record.start)}. {result.text}", [result])
+        return self._hold(
+            question, f"{sentence(f'{side} {what}')[:-1]}, {self._say(record.start)}: {result.text}", [result]
+        )
+
+    # -- pieces -------------------------------------------------------------------------------------------------------
+
+    def _sight(self, question: Question) -> ObservationRecord | None:
+        """The last (or first) observation of the thing or person that is asked for."""
+        target = self._target(question)
+        if target:
+            return next(iter(self._sights(question, target)), None)
+        if question.people and not self._content(question):
+            newest = question.when.order is not Order.FIRST
+            start, end = question.when.start, question.when.end
+            found = self._evidence.observations((), question.people[0], start, end, newest_first=newest)
+            return found[0] if found else None
+        return None
+
+    def _seen_when(self, question: Question, seen: ObservationRecord) -> str:
+        first = question.when.order is Order.FIRST
+        at = self._say(seen.start if first else seen.end)
+        return f"{self._subject(seen)} {'first' if first else 'last'} seen {at}"
+
+    def _subject(self, seen: ObservationRecord) -> str:
+        if seen.entity is not None:
+            return f"{self._title(seen.entity)} was"
+        several = plural(seen.label) == everyday(seen.label)
+        return sentence(f"{counted(seen.label, 1)} {'were' if several else 'was'}")[:-1]
+
+    def _with(self, seen: ObservationRecord, others: list[tuple[str, ...]]) -> bool:
+        labels = self._evidence.labels_of(seen.trace)
+        return all(labels.intersection(other) for other in others)
+
+    def _says(self, seen: ObservationRecord, words: list[str]) -> bool:
+        """Whether the observation's own text holds all the words."""
+        with self._evidence.store.reading() as connection:
+            held = set(index.tokens(connection, seen.text))
+            return all(held.intersection(index.tokens(connection, word)) for word in words)
+
+    def _many(self, question: Question, target: tuple[str, ...]) -> str:
+        return plural(target[0]) if len(target) == 1 else self._asked(question, target)
+
+    def _one(self, question: Question, target: tuple[str, ...]) -> str:
+        if len(target) == 1:
+            return counted(target[0], 1)
+        word = self._asked(question, target)
+        return f"{article(word)} {word}"
+
+    @staticmethod
+    def _asked(question: Question, target: tuple[str, ...]) -> str:
+        return next(thing.word for thing in question.things if thing.labels == target)
