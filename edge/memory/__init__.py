@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from edge.memory import index
-from edge.memory.index import search_units, trace_vector
 from edge.memory.store import Store
+from edge.memory.units import search_units, trace_vector
 
 __all__ = ["Store", "index", "search_units", "trace_vector"]

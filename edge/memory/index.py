@@ -25,7 +25,6 @@ of the asking embedder are compared.
 from __future__ import annotations
 
 import json
-import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -35,8 +34,9 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
+from edge.memory.units import Unit, spaced, units_of
 from edge.types.evidence import Vector
-from edge.types.records import CommitDraft, render
+from edge.types.records import render
 
 INDEX_V1 = """
 create virtual table words using fts5(
@@ -55,8 +55,6 @@ create trigger trace_forgets_words before delete on trace begin delete from word
 """
 
 WHOLE = 0  # `embedding.unit` of the vector of a whole trace; units of fine search count from 1
-UNIT_CHARS = 160  # a unit of fine search is closed once it is this long (about 40 word pieces)
-_UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "BOPOMOFO", "YI SYLLABLE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,22 +70,6 @@ class Filter:
         int, ...
     ] = ()  # traces in which at least one of these takes part, is mentioned or speaks; empty: all
     traces: tuple[int, ...] | None = None  # only these
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """A unit of fine search: neighbouring lines or utterances of one trace."""
-
-    at: float  # UTC POSIX seconds of its first line
-    text: str  # titles put in
-
-
-@dataclass(frozen=True, slots=True)
-class SearchTexts:
-    """The texts of a trace that are embedded."""
-
-    whole: str
-    units: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,19 +115,6 @@ def entity_token(entity: int) -> str:
     return f"xentityx{entity}"
 
 
-def spaced(text: str) -> str:
-    """Part signs of scripts without spaces, and symbols such as emoji, from their neighbours."""
-    if text.isascii():
-        return text
-    parts = []
-    for sign in text:
-        alone = unicodedata.category(sign) == "So" or (
-            ord(sign) > 0xE00 and unicodedata.name(sign, "").startswith(_UNSPACED)
-        )
-        parts.append(f" {sign} " if alone else sign)
-    return "".join(parts)
-
-
 def tokens(connection: apsw.Connection, text: str) -> list[str]:
     """A text as the index sees it: folded, stemmed words in order."""
     tokenizer = connection.fts5_tokenizer(
@@ -158,68 +127,6 @@ def tokens(connection: apsw.Connection, text: str) -> list[str]:
     ]
 
 
-def units_of(
-    lines: Sequence[tuple[float, str]],
-    utterances: Sequence[tuple[float, str, str]],
-    title: Callable[[int], str],
-) -> tuple[Unit, ...]:
-    """Group what a trace says into units of fine search; pure, and the same for a draft and for what is stored.
-
-    Args:
-        lines: (UTC POSIX seconds, text with mentions) in order.
-        utterances: (UTC POSIX seconds, title of the speaker or "", words with mentions) in order.
-        title: of an entity by its key.
-
-    Returns:
-        Runs of neighbours of one kind (lines, or utterances), each closed once it has `UNIT_CHARS` characters. Names do
-        not count in that, so that units keep their numbers when somebody is renamed.
-    """
-    said = [
-        (at, f"{who}: {render(words, title)}" if who else render(words, title), words) for at, who, words in utterances
-    ]
-    seen = [(at, render(text, title), text) for at, text in lines]
-    units: list[Unit] = []
-    for group in (seen, said):
-        run: list[str] = []
-        first, length = 0.0, 0
-        for at, text, stored in group:
-            if not run:
-                first, length = at, 0
-            run.append(text)
-            length += len(render(stored, lambda _: "somebody"))
-            if length >= UNIT_CHARS:
-                units.append(Unit(first, " ".join(run)))
-                run = []
-        if run:
-            units.append(Unit(first, " ".join(run)))
-    return tuple(units)
-
-
-def search_units(draft: CommitDraft, title: Callable[[int], str]) -> SearchTexts:
-    """The texts of a draft to embed, for `CommitDraft.line_vectors`; see `trace_vector` for `CommitDraft.vector`.
-
-    Args:
-        draft: what will be committed.
-        title: of an entity that exists already, by its id. Those that the draft creates are called by their name in it,
-            or "someone".
-    """
-    new = {entity.key: entity.name or "someone" for entity in draft.entities}
-
-    def name(key: int) -> str:
-        return new.get(key, "someone") if key < 0 else title(key)
-
-    trace = draft.trace
-    lines = [(line.at, line.text) for line in trace.lines] if trace else []
-    if trace and not lines and trace.text:
-        lines = [(trace.start, trace.text)]
-    said = [
-        (heard.start, name(heard.speaker) if heard.speaker is not None else heard.speaker_name or "", heard.text)
-        for heard in draft.utterances
-    ]
-    units = tuple(unit.text for unit in units_of(lines, said, name))
-    return SearchTexts(" ".join(units), units)
-
-
 def trace_units(connection: apsw.Connection, trace: int, titles: Callable[[int], str]) -> tuple[Unit, ...]:
     """The units of a stored trace, in the order of their vectors (unit 1 first)."""
     lines = _rows(connection, "select at, text from line where trace = ? order by id", (trace,))
@@ -230,22 +137,6 @@ def trace_units(connection: apsw.Connection, trace: int, titles: Callable[[int],
     )
     said = [(at, titles(speaker) if speaker is not None else name or "", words) for at, speaker, name, words in heard]
     return units_of([(at, text) for at, text in lines], said, titles)
-
-
-def trace_vector(units: Sequence[Vector] | NDArray[np.float32]) -> Vector:
-    """The vector of a whole trace: the mean of those of its units, L2-normalised.
-
-    As good as embedding the whole text (mean of eight retrieval figures on 6,223 half minutes: 50.6 against 50.5), at half
-    the cost, and nothing is cut off after the model's longest input.
-
-    Raises:
-        ValueError: there are no units.
-    """
-    if not len(units):
-        raise ValueError("a trace without a unit has no vector")
-    mean = np.mean(np.asarray(units, np.float32), axis=0)
-    vector: Vector = mean / max(float(np.linalg.norm(mean)), 1e-12)
-    return vector
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------
