@@ -71,7 +71,7 @@ class PerceiveSettings(_Room):
     face_min_norm: float = Field(46.0, gt=0, description="gate: L2 norm of the raw face embedding")
     face_max_yaw: float = Field(1.5, gt=0, description="gate: |nose offset| / half the eye distance")
     face_min_sharpness: float = Field(3.0, ge=0, description="gate: variance of the Laplacian of the aligned crop")
-    best_shots: int = Field(5, ge=1, le=20, description="face shots that represent a track")
+    best_shots: int = Field(4, ge=1, le=20, description="face shots that represent a track")
     vad_threshold: float = Field(0.35, gt=0, lt=1, description="voice activity")
     speech_join_gap_s: float = Field(1.5, ge=0, description="speech with shorter gaps is transcribed in one piece, s")
     speech_max_s: float = Field(25.0, gt=1, le=30, description="longest piece that is transcribed at once, s")

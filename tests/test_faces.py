@@ -142,11 +142,22 @@ def test_a_real_face_is_found_where_it_is(finder: FaceFinder) -> None:
 def test_any_shape_of_picture_is_taken(finder: FaceFinder, shape: tuple[int, int]) -> None:
     canvas = backdrop(shape[1], shape[0])
     picture = paste(canvas, astronaut(), 0, 0)
-    for near in (False, True):
-        for face in finder.detect(picture, near=near):
+    for within in (None, (20.0, 10.0, 60.0, 400.0), (-5.0, -5.0, 1e4, 1e4), (1e4, 0.0, 2e4, 9.0)):
+        for face in finder.detect(picture, within=within, half=within is not None):
             assert face.box[2] > face.box[0]
     if min(shape) >= 512:
         assert len(finder.detect(picture)) == 1
+
+
+def test_a_part_of_a_picture_shows_the_same_face_as_the_whole(finder: FaceFinder) -> None:
+    picture = paste(backdrop(1000, 700), astronaut(), 300, 100)
+    (whole,) = finder.detect(picture)
+    x1, y1, x2, y2 = whole.box
+    width = x2 - x1
+    (part,) = finder.detect(picture, within=(x1 - width, y1 - width, x2 + width, y2 + width))
+    assert np.allclose(part.box, whole.box, atol=0.06 * width)
+    assert np.abs(part.landmarks - whole.landmarks).max() < 0.04 * width
+    assert finder.detect(picture, within=(0.0, 0.0, 200.0, 700.0)) == ()
 
 
 def test_aligned_landmarks_lie_on_the_template_at_every_scale(finder: FaceFinder) -> None:

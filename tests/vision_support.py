@@ -130,8 +130,8 @@ class ScriptedFaces:
         self.script = script
         self.shown: list[int] = []
 
-    def detect(self, image: Image, *, near: bool = False) -> tuple[FoundFace, ...]:
-        del near
+    def detect(self, image: Image, *, within: Box | None = None, half: bool = False) -> tuple[FoundFace, ...]:
+        del within, half
         self.shown.append(id(image))
         return tuple(self.script(image))
 

@@ -21,7 +21,7 @@ from edge.types.vocabulary import ANIMALS
 
 _FLICKER_LOOKS = 3  # what is seen once in so many looks or more needs the score below
 _FLICKER_SCORE = 0.6
-_EDGE_S = 1.0  # who appears or goes within this of the segment's ends was not seen coming or going
+_EDGE_S = 0.9  # who appears or goes within this of the ends of a segment was not seen coming or going
 _ANIMAL_SHARE = 0.7  # overlap with an animal
 _NEAR_SHARE = 0.3  # of a box, on each side: whose widened boxes touch may be taken for one another
 _SURER = 0.1  # of score
@@ -84,10 +84,10 @@ def _widened(box: Box) -> Box:
 def is_nothing(tracklet: Tracklet, looks: Looks, settings: PerceiveSettings) -> bool:
     """Whether a tracklet is the flicker of a detector: unsure and seen once among several looks, or no face."""
     by_face_alone = all(seen.body is None for seen in tracklet.seen)
-    if tracklet.label == PERSON and by_face_alone and is_no_face(tracklet.shots, settings):
-        return True
-    least = settings.face_min_score if by_face_alone else _FLICKER_SCORE
     face = any(shot.score >= settings.face_min_score for shot in tracklet.shots)
+    if tracklet.label == PERSON and by_face_alone and (not face or is_no_face(tracklet.shots, settings)):
+        return True  # a headlight, the face of a cat: a doubtful face without a body makes nobody
+    least = settings.face_min_score if by_face_alone else _FLICKER_SCORE
     once = len({seen.at for seen in tracklet.seen}) == 1 and len(looks.of(tracklet)) >= _FLICKER_LOOKS
     return once and tracklet.seen[0].score < least and not face
 

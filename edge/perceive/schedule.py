@@ -1,46 +1,40 @@
 """Which networks look at a frame: all at what may be new, less at what goes on as it was. Pure.
 
 The object detector looks at every frame while someone is in view whose face is not seen, or the picture changes as a
-whole; else at every other one. Faces are looked for whenever people are in view; when all that are known are large,
-on a picture of half the sides, and in full again when a body appears that has none of these faces, and every few
-seconds. The last frame of a segment is always looked at by both (the Perceiver makes up for it when it closes).
+whole; else at every third. Faces are looked for whenever people are in view: around the known ones, and in the whole
+picture again when a body appears that has none of these faces, and every few seconds. Where nobody is seen, a face without
+a body is looked for now and then. The last frame of a segment is always looked at by both (the Perceiver makes up for it
+when it closes).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import Enum
 
 _NEW_PICTURE = 15.0  # mean absolute grey difference to the frame before, 0..255; a scene cut is above 10
 _FRESH_S = 1.0  # an older look at objects says little of now
+_LIGHT_LOOKS = 2  # frames in a row that only faces are looked for on
+_EMPTY_S = 2.0  # a face whose body the object detector does not see is found this late at most
 _FULL_S = 3.0  # faces that are small, and have no body that is seen, are found this late at most
-# px of the smaller input: faces of this width and more are found there, too, and their embeddings have a cosine of .95 and
-# more to those of the full input (measured: 36 faces of GRID, Intel and EgoBlur; 10th percentile)
-_NEAR_PX = 48.0
 
 
 class FaceLook(Enum):
     """How faces are looked for."""
 
     NONE = 0
-    NEAR = 1  # on a picture of half the sides: a quarter of the cost
+    AROUND = 1  # around those that were seen in the last look
     FULL = 2
 
 
 class Schedule:
-    """Decides frame by frame.
+    """Decides frame by frame."""
 
-    Args:
-        near_px: longer side of the face detector's smaller input, px.
-    """
-
-    def __init__(self, near_px: float) -> None:
-        self._near_px = near_px
+    def __init__(self) -> None:
         self._objects_at: float | None = None  # UTC POSIX seconds of the last looks
         self._full_at: float | None = None
-        self._light = True  # the frame before was not looked at for objects
+        self._light = _LIGHT_LOOKS  # frames in a row that were not looked at for objects
         self._people = 0
-        self._faces: tuple[float, ...] = ()  # widths of the faces in the last look, px
+        self._faces = 0  # how many the last look found
 
     def objects(self, at: float, change: float) -> bool:
         """Whether the object detector looks at a frame.
@@ -49,26 +43,29 @@ class Schedule:
             at: UTC POSIX seconds.
             change: `Frame.change`.
         """
-        due = self._objects_at is None or at - self._objects_at > _FRESH_S
-        return due or self._light or change >= _NEW_PICTURE or len(self._faces) < self._people
+        if self._objects_at is None or change >= _NEW_PICTURE or self._faces < self._people:
+            return True
+        return self._light >= _LIGHT_LOOKS or at - self._objects_at > _FRESH_S * _LIGHT_LOOKS
 
-    def faces(self, at: float, bodies: int | None, longer_px: int) -> FaceLook:
+    def faces(self, at: float, bodies: int | None, change: float) -> FaceLook:
         """How faces are looked for on a frame.
 
         Args:
             at: UTC POSIX seconds.
             bodies: people that the object detector found on it; None: it did not look.
-            longer_px: longer side of the frame.
+            change: `Frame.change`.
         """
-        large = bool(self._faces) and min(self._faces) * self._near_px / longer_px >= _NEAR_PX
-        fresh = self._full_at is not None and at - self._full_at <= _FULL_S
+        same = self._full_at is not None and at - self._full_at <= _FULL_S and change < _NEW_PICTURE
         if bodies is None:
             if not self._people:
                 return FaceLook.NONE
-            return FaceLook.NEAR if large else FaceLook.FULL
-        return FaceLook.NEAR if large and fresh and bodies <= len(self._faces) else FaceLook.FULL
+            return FaceLook.AROUND if self._faces and same else FaceLook.FULL
+        empty = not bodies and not self._people and change < _NEW_PICTURE
+        if empty and self._full_at is not None and at - self._full_at <= _EMPTY_S:
+            return FaceLook.NONE
+        return FaceLook.AROUND if same and self._faces > 0 and bodies <= self._faces else FaceLook.FULL
 
-    def note(self, at: float, *, objects: bool, look: FaceLook, people: int, faces: Sequence[float]) -> None:
+    def note(self, at: float, *, objects: bool, look: FaceLook, people: int, faces: int) -> None:
         """Take in what a frame brought.
 
         Args:
@@ -76,9 +73,9 @@ class Schedule:
             objects: the object detector looked.
             look: how faces were looked for.
             people: how many are in view.
-            faces: widths of the faces that were found, px.
+            faces: how many were found.
         """
-        self._light = not objects
+        self._light = 0 if objects else self._light + 1
         if objects:
             self._objects_at = at
         if look is FaceLook.FULL:
@@ -86,4 +83,4 @@ class Schedule:
         if objects or look is not FaceLook.NONE:
             self._people = people
         if look is not FaceLook.NONE:
-            self._faces = tuple(faces)
+            self._faces = faces
