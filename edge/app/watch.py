@@ -9,16 +9,21 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+import structlog
+
 from edge.app.channel import Channel
 from edge.app.compose import compose, skipped
 from edge.app.rooms import Rooms
 from edge.capture import open_source, segments, worth_analysing
 from edge.clock import monotonic
+from edge.errors import InferenceError
 from edge.infer import release_memory
-from edge.memory import search_units
+from edge.memory import search_units, trace_vector
 from edge.perceive import describe
 from edge.types.media import Frame, Mode, Segment, SourceInfo
 from edge.types.records import CommitDraft, Committed, EntityKind
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
@@ -34,7 +39,8 @@ class WatchReport:
     frames_looked_at: int = 0
     frames_pruned: int = 0
     frames_dropped: int = 0
-    faults: int = 0
+    faults: int = 0  # packets and frames that could not be decoded
+    failures: int = 0  # frames and segments that a network could not work on
     people: set[int] = field(default_factory=set)  # entities that were seen
     voices: set[int] = field(default_factory=set)  # entities that were only heard
     new_people: int = 0
@@ -106,7 +112,7 @@ class Watch:
         try:
             while (item := self.channel.get()) is not None:
                 if isinstance(item, Frame):
-                    self._rooms.perceiver.see(item)
+                    self._see(item)
                 else:
                     self._remember(item)
                 self.report.elapsed = monotonic() - began
@@ -119,6 +125,14 @@ class Watch:
             self._rooms.perceiver.discard()
             self.report.elapsed = monotonic() - began
         return self.report
+
+    def _see(self, frame: Frame) -> None:
+        try:
+            self._rooms.perceiver.see(frame)
+        except InferenceError as error:
+            # A frame that a network chokes on leaves no trace; the watch goes on.
+            self.report.failures += 1
+            log.warning("frame passed over", camera=self.info.camera, at=frame.at, reason=str(error))
 
     def _capture(self, resume_at: float, next_segment: int) -> None:
         failure: BaseException | None = None
@@ -151,7 +165,14 @@ class Watch:
             rooms.store.commit(skipped(segment, self.info))
             report.skipped += 1
         else:
-            evidence = rooms.perceiver.close(segment)
+            try:
+                evidence = rooms.perceiver.close(segment)
+            except InferenceError as error:
+                report.failures += 1
+                log.warning("segment passed over", camera=segment.camera, start=segment.start, reason=str(error))
+                rooms.store.commit(skipped(segment, self.info))
+                report.position = segment.end - self.info.start
+                return
             resolution = rooms.identifier.resolve(evidence)
             description = describe(evidence, resolution.names_for(evidence))
             draft = compose(segment, self.info, evidence, resolution, description, self._mode)
@@ -178,5 +199,7 @@ class Watch:
             return draft
         titles = self._rooms.store.titles()
         texts = search_units(draft, lambda key: titles.get(key, "someone"))
-        vectors = embedder.embed([texts.whole, *texts.units])
-        return replace(draft, vector=vectors[0], line_vectors=tuple(vectors[1:]), embedder=embedder.key)
+        if not texts.units:
+            return draft
+        vectors = embedder.embed(texts.units)
+        return replace(draft, vector=trace_vector(vectors), line_vectors=tuple(vectors), embedder=embedder.key)

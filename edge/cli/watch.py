@@ -139,6 +139,10 @@ def _say_report(report: WatchReport, source: str) -> None:
         say(
             f"Passed over as not decodable: {_many(report.faults, 'packet or frame', 'packets or frames')} of the source."
         )
+    if report.failures:
+        say(
+            f"Passed over because a network failed on them: {_many(report.failures, 'frame or moment', 'frames or moments')}."
+        )
     if report.interrupted:
         say("Stopped before the end; the same command goes on from here.")
 
@@ -162,6 +166,7 @@ def _as_json(report: WatchReport) -> dict[str, object]:
             "dropped": report.frames_dropped,
         },
         "faults": report.faults,
+        "failures": report.failures,
         "people": [f"p{number}" for number in sorted(report.people)],
         "voices": [f"p{number}" for number in sorted(report.voices)],
         "new_people": report.new_people,
