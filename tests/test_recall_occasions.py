@@ -121,3 +121,13 @@ def test_neighbours_come_behind_the_best_ten_and_nothing_twice(n: int, k: int, r
     if n > 10 and k > 10:
         near = {p + s for p in order[:10] for s in (-1, 1) if 0 <= p + s < n} - set(order[:10])
         assert set(found[10 : 10 + len(near)]) <= near
+
+
+def test_who_leaves_and_comes_back_comes_twice_though_the_segments_follow_each_other() -> None:
+    corpus = _corpus([(0, 10), (10, 20)])
+    away = [Seen(1, 0.0, 4.0, gone=True), Seen(2, 11.0, 20.0)]
+    assert [(one.start, one.end) for one in occasions(away, corpus)] == [(0.0, 4.0), (11.0, 20.0)]
+    edge = [Seen(1, 0.0, 9.5, gone=True), Seen(2, 10.0, 20.0)]
+    assert [(one.start, one.end) for one in occasions(edge, corpus)] == [(0.0, 20.0)]
+    stayed = [Seen(1, 0.0, 4.0), Seen(2, 11.0, 20.0)]
+    assert len(occasions(stayed, corpus)) == 1

@@ -143,15 +143,16 @@ class Evidence:
     def people(self, start: float | None, end: float | None, entity: int | None = None) -> dict[int, list[Seen]]:
         """Who was seen or heard in a span, and where, in the order of their first sighting."""
         sql = (
-            "select s.entity, s.trace, s.start, s.end from (select entity, start, end, trace from observation where entity is not null"
-            " union all select speaker, start, end, trace from utterance where speaker is not null) s"
+            "select s.entity, s.trace, s.start, s.end, s.gone from (select entity, start, end, trace,"
+            " coalesce(json_extract(detail, '$.left'), 0) gone from observation where entity is not null"
+            " union all select speaker, start, end, trace, 0 from utterance where speaker is not null) s"
             " join trace t on t.id = s.trace join camera c on c.id = t.camera where c.user = ?1"
             " and (?2 is null or s.end > ?2) and (?3 is null or s.start < ?3) and (?4 is null or t.end <= ?4)"
             " and (?5 is null or s.entity = ?5) order by s.start, s.trace"
         )
         found: dict[int, list[Seen]] = {}
-        for who, trace, first, last in self.store.rows(sql, (self.store.user, start, end, self.at, entity)):
-            found.setdefault(who, []).append(Seen(trace, first, last))
+        for who, trace, first, last, gone in self.store.rows(sql, (self.store.user, start, end, self.at, entity)):
+            found.setdefault(who, []).append(Seen(trace, first, last, gone=bool(gone)))
         return found
 
     def occasions(self, sightings: Sequence[Seen]) -> list[Occasion]:

@@ -1,4 +1,8 @@
-"""Sightings that belong together: an occasion ends when a segment passes without them, or nothing is recorded for a while. Pure."""
+"""Sightings that belong together. Pure.
+
+An occasion ends when they are seen to leave and are away for a moment, when a segment passes without them, or when nothing is
+recorded for a while.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ import numpy as np
 
 from edge.memory import index
 
+AWAY_S = 2.0  # who went out of view and is back sooner was at the edge of the picture
 EVENT_GAP_S = 30.0  # a gap longer than this starts a new event (ReflectWorld-MM, 3.2)
 
 
@@ -19,6 +24,7 @@ class Seen:
     trace: int
     start: float  # UTC POSIX seconds
     end: float
+    gone: bool = False  # went out of view at the end of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +34,7 @@ class Occasion:
     start: float  # UTC POSIX seconds
     end: float
     traces: tuple[int, ...]  # in the order of time
+    gone: bool = False  # went out of view at the end of it
 
 
 def occasions(sightings: Sequence[Seen], corpus: index.Corpus) -> list[Occasion]:
@@ -53,10 +60,12 @@ def occasions(sightings: Sequence[Seen], corpus: index.Corpus) -> list[Occasion]
 
     found: list[Occasion] = []
     for seen in sorted(sightings, key=lambda one: (one.start, one.trace)):
-        if found and any(follows(trace, seen.trace) for trace in found[-1].traces[-3:]):
-            last = found[-1]
+        last = found[-1] if found else None
+        away = last is not None and last.gone and seen.start - last.end >= AWAY_S
+        if last is not None and not away and any(follows(trace, seen.trace) for trace in last.traces[-3:]):
             traces = last.traces if seen.trace in last.traces[-3:] else (*last.traces, seen.trace)
-            found[-1] = Occasion(last.start, max(last.end, seen.end), traces)
+            gone = seen.gone if seen.end >= last.end else last.gone
+            found[-1] = Occasion(last.start, max(last.end, seen.end), traces, gone)
         else:
-            found.append(Occasion(seen.start, seen.end, (seen.trace,)))
+            found.append(Occasion(seen.start, seen.end, (seen.trace,), seen.gone))
     return found
