@@ -19,6 +19,7 @@ BERLIN = ZoneInfo("Europe/Berlin")
 WEDNESDAY = datetime(2025, 1, 8, 15, 20, tzinfo=BERLIN)
 
 CASES = [
+    ("Where was Anna at 09:15:20 today?", "2025-01-08T09:15:15", "2025-01-08T09:15:25"),
     ("What did I do yesterday?", "2025-01-07T00:00", "2025-01-08T00:00"),
     ("Where was my cup this morning?", "2025-01-08T05:00", "2025-01-08T12:00"),
     ("Who did I meet last Tuesday?", "2025-01-07T00:00", "2025-01-08T00:00"),

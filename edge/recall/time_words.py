@@ -44,7 +44,7 @@ CLOCK = (
 )
 # Certainly a time of day by its form; and a bare number, which is one only where nothing is counted by it.
 CLOCK_SURE = (
-    r"(?:(?:(?P<hour>[01]?\d|2[0-3])(?::(?P<minute>[0-5]\d)(?::[0-5]\d)?(?:\s*(?P<half>a\.?m\b\.?|p\.?m\b\.?))?"
+    r"(?:(?:(?P<hour>[01]?\d|2[0-3])(?::(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?(?:\s*(?P<half>a\.?m\b\.?|p\.?m\b\.?))?"
     r"|(?:[.:](?P<minute2>[0-5]\d))?\s*(?P<half2>a\.?m\b\.?|p\.?m\b\.?|o['’]?clock)))|(?P<word>noon|midday|midnight))"
 )
 CLOCK_BARE = (

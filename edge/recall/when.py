@@ -201,8 +201,8 @@ class _Reader:
         day = found[0] if found else None
         clock = self._clock(related=bool(relation))
         if clock is not None:
-            moment, margin = clock
-            at = self._on_day(moment, day)
+            moment, margin, seconds = clock
+            at = self._on_day(moment, day) + timedelta(seconds=seconds)
             if relation in {"after", "since"}:
                 limit = self._day(at.date())[1] if relation == "after" else self._now
                 return (self._instant(at), max(limit, self._instant(at))), None
@@ -318,8 +318,8 @@ class _Reader:
 
     # -- times of day -------------------------------------------------------------------------------------------------
 
-    def _clock(self, *, related: bool) -> tuple[tuple[int, int, bool], float] | None:
-        """((hour, minute, whether the half of the day is known), how far from it still counts in s)."""
+    def _clock(self, *, related: bool) -> tuple[tuple[int, int, bool], float, int] | None:
+        """((hour, minute, whether the half of the day is known), how far from it still counts in s, seconds)."""
         match = self._take(rf"(?:(?P<about>at about|at around|around|about|at|near)\s+)?{CLOCK_SURE}")
         match = match or self._take(rf"(?P<about>at about|at around|around|about|at|near)\s+{CLOCK_BARE}")
         if match is None and related:
@@ -329,7 +329,10 @@ class _Reader:
         groups = match.groupdict()
         about = (groups.get("about") or "at").lower() not in {"at", ""}
         margin = 900.0 if groups.get("minute") else 1800.0
-        return clock_of(groups), margin * (2.0 if about else 1.0)
+        seconds = groups.get("second")
+        if seconds is not None:
+            margin = 5.0
+        return clock_of(groups), margin * (2.0 if about else 1.0), int(seconds or 0)
 
     def _on_day(self, moment: tuple[int, int, bool], day: date | None) -> datetime:
         """The latest such time that has begun, or the one of that day."""
