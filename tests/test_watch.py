@@ -19,7 +19,7 @@ from edge.infer import Catalog
 from edge.memory import Store
 from edge.settings import load_settings
 from edge.types.media import Mode
-from edge.types.records import EntityKind
+from edge.types.records import EntityKind, Outcome
 from tests.command import Command, reflectworld
 from tools.bench.snapshot import snapshot
 from tools.demo.clip import compose
@@ -223,3 +223,28 @@ def test_a_name_reaches_what_was_remembered_before_it(watched: Path, tmp_path: P
     with Store.open(home, settings.memory, user=settings.user, readonly=True) as store:
         assert any("Eileen" in trace.text for trace in store.traces())
         assert not any("person 1" in trace.text.lower() for trace in store.traces())
+
+
+def test_photographs_that_were_copied_at_one_time_are_not_two_places_at_once(tmp_path: Path) -> None:
+    """The date of a file is that of the copy; it does not contradict that one person is on two pictures."""
+    import cv2
+    import numpy as np
+    import skimage.data
+
+    home = tmp_path / "copied"
+    picture = np.ascontiguousarray(skimage.data.astronaut()[..., ::-1])
+    paths = [tmp_path / "one.jpg", tmp_path / "two.jpg"]
+    cv2.imwrite(str(paths[0]), picture)
+    cv2.imwrite(str(paths[1]), cv2.convertScaleAbs(picture, alpha=0.9, beta=12))
+    for path in paths:
+        os.utime(path, (START, START))
+    with open_rooms(load_settings(home)) as rooms:
+        for path in paths:
+            Watch(rooms, str(path)).run()
+        people = [who for who in rooms.store.entities() if who.kind is EntityKind.PERSON]
+        assert [(who.title, who.sightings) for who in people] == [("person 1", 2)]
+        # Given times are believed: then it is a contradiction.
+        Watch(rooms, str(paths[0]), camera="hall", start=START + 9000).run()
+        Watch(rooms, str(paths[1]), camera="kitchen", start=START + 9000).run()
+        (kitchen,) = rooms.store.traces(camera="kitchen")
+        assert [made.outcome for made in rooms.store.decisions(trace=kitchen.id)] == [Outcome.CONFLICT]

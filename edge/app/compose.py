@@ -59,7 +59,7 @@ def compose(
             reason=segment.reason,
             lines=description.lines,
             counts=segment.counts,
-            detail=_trace_detail(segment, evidence),
+            detail={"dated": info.dated, **_trace_detail(segment, evidence)},
         ),
         entities=resolution.entities,
         observations=observations,

@@ -173,7 +173,7 @@ class Watch:
                 rooms.store.commit(skipped(segment, self.info))
                 report.position = segment.end - self.info.start
                 return
-            resolution = rooms.identifier.resolve(evidence)
+            resolution = rooms.identifier.resolve(evidence, dated=self.info.dated)
             description = describe(evidence, resolution.names_for(evidence))
             draft = compose(segment, self.info, evidence, resolution, description, self._mode)
             committed = rooms.store.commit(self._with_vectors(draft))

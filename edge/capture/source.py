@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -184,6 +184,7 @@ def _open_still(address: Address, camera: str, start: float | None) -> Source:
         has_audio=False,
         width=image.shape[1],
         height=image.shape[0],
+        dated=start_from is not StartFrom.MODIFIED,
     )
 
     def opener(mode: Mode, resume_at: float, stopped: Callable[[], bool]) -> Feed:  # a picture is read in one way
@@ -197,7 +198,7 @@ def _open_recording(address: Address, camera: str, start: float | None, fingerpr
         facts = _look_into(container, address)
     path = address.path
     began, start_from = _start(start, facts.recorded, path, facts.duration or 0.0)
-    info = _info(address, camera, fingerprint, began, facts)
+    info = replace(_info(address, camera, fingerprint, began, facts), dated=start_from is not StartFrom.MODIFIED)
 
     def opener(mode: Mode, resume_at: float, stopped: Callable[[], bool]) -> Feed:  # in order in both modes
         return _recorded_feed(address, facts, resume_at, stopped)

@@ -45,15 +45,20 @@ class Identifier:
         self._heard: dict[int, tuple[HeardName, ...]] = {}
         self._owners: dict[int, int | None] = {}  # pending row -> entity that it would belong to
 
-    def resolve(self, evidence: SegmentEvidence) -> Resolution:
+    def resolve(self, evidence: SegmentEvidence, *, dated: bool = True) -> Resolution:
         """Decide about a segment; nothing changes until `committed` is called.
+
+        Args:
+            evidence: of the segment.
+            dated: its time is known (`SourceInfo.dated`). If not, that someone is seen by another camera at the same time
+                contradicts nothing.
 
         Raises:
             StoreError: the memory cannot be read.
         """
         if self._version is None or self._store.data_version() != self._version:
             self.refresh()
-        return resolve(evidence, self._state(evidence), self._settings)
+        return resolve(evidence, self._state(evidence, dated=dated), self._settings)
 
     def committed(self, resolution: Resolution, committed: Committed) -> None:
         """Follow a critical commit that went through; call it once for each, in order."""
@@ -101,12 +106,12 @@ class Identifier:
         self._heard = {}
         self._owners = {}
 
-    def _state(self, evidence: SegmentEvidence) -> GalleryState:
+    def _state(self, evidence: SegmentEvidence, *, dated: bool) -> GalleryState:
         return GalleryState(
             entities=self._entities,
             galleries={key: table.view() for key, table in self._galleries.items()},
             waiting=tuple(self._waiting(row) for row in self._store.pending(evidence.end)),
-            elsewhere=self._elsewhere(evidence),
+            elsewhere=self._elsewhere(evidence) if dated else (),
             heard=self._names_heard(evidence),
         )
 

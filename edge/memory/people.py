@@ -109,6 +109,8 @@ class PeopleReads(Reader):
     def people_between(self, start: float, end: float) -> list[tuple[int, str, float, float]]:
         """Who was seen by which camera at any time from `start` to `end` (UTC POSIX seconds).
 
+        Sightings whose time was only guessed are left out (`SourceInfo.dated`, kept in the detail of a trace).
+
         Returns:
             (entity, camera, start, end) of each observation of somebody known, in the order of time.
         """
@@ -116,7 +118,7 @@ class PeopleReads(Reader):
             "select o.entity, c.name, o.start, o.end from observation o indexed by observation_label"
             " join trace t on t.id = o.trace join camera c on c.id = t.camera"
             " where o.label = 'person' and o.start between ? and ? and o.end >= ? and o.entity is not null"
-            " and c.user = ? order by o.start, o.id",
+            " and c.user = ? and coalesce(json_extract(t.detail, '$.dated'), 1) order by o.start, o.id",
             (start - _LONGEST_OBSERVATION, end, start, self.user),
         )
         return [(int(entity), str(camera), float(first), float(last)) for entity, camera, first, last in rows]

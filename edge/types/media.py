@@ -57,6 +57,7 @@ class SourceInfo:
     has_audio: bool
     width: int  # px, upright, square pixels; 0 without video
     height: int  # px
+    dated: bool = True  # `start` is known; False: guessed from the date of the file, which may be that of a copy
 
 
 @dataclass(frozen=True, slots=True, eq=False)

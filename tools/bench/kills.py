@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -83,8 +84,7 @@ def main() -> None:
                 if snapshot(killed) != snapshot(whole):
                     sys.exit("a resumed run gave another memory than one that was never killed")
                 finished += 1
-                for path in killed.iterdir():
-                    path.unlink()
+                shutil.rmtree(killed)
                 before = 0
                 continue
             now = check(killed)
