@@ -121,6 +121,19 @@ class RecallSettings(_Room):
     max_question_chars: int = Field(4000, ge=100, description="longer questions are refused, characters")
 
 
+class ServeSettings(_Room):
+    """What the server lets in at most."""
+
+    threads: int = Field(4, ge=1, le=32, description="threads that read the memory for requests")
+    max_body_bytes: int = Field(256_000, ge=1000, description="larger bodies of requests are refused, bytes")
+    body_timeout_s: float = Field(10.0, gt=0, description="a request whose body takes longer is given up, s")
+    header_timeout_s: float = Field(10.0, gt=0, description="a connection that asks nothing for so long is closed, s")
+    max_connections: int = Field(200, ge=8, description="connections at once; more are told to come back")
+    max_streams: int = Field(32, ge=1, description="live event streams at once")
+    event_buffer: int = Field(256, ge=16, description="events that a page which was away can still get")
+    heartbeat_s: float = Field(15.0, gt=0, description="a live event stream says at least so often that it lives, s")
+
+
 class Settings(BaseSettings):
     """All settings of one process."""
 
@@ -136,6 +149,7 @@ class Settings(BaseSettings):
     identity: IdentitySettings = IdentitySettings()
     memory: MemorySettings = MemorySettings()
     recall: RecallSettings = RecallSettings()
+    serve: ServeSettings = ServeSettings()
 
 
 def default_home() -> Path:
