@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Literal
 
 import platformdirs
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -48,6 +49,18 @@ class CaptureSettings(_Room):
         1280, ge=160, description="frames are scaled down so that their longer side is at most this, px"
     )
     queue_items: int = Field(8, ge=2, description="bound of the channel from capture to perception, items")
+    connect_s: float = Field(
+        5.0, gt=0, le=60, description="a live source that does not answer within this cannot be reached, s"
+    )
+    stall_s: float = Field(
+        5.0, gt=0.2, le=120, description="a live source without a picture for this has stalled; twice this ends it, s"
+    )
+    reconnect_first_s: float = Field(0.5, gt=0, description="wait before the first attempt to reconnect; doubles, s")
+    reconnect_max_s: float = Field(4.0, gt=0, description="longest wait between attempts to reconnect, s")
+    live_max_age_s: float = Field(
+        0.5, gt=0, description="live frames that waited longer than this are not looked at, s"
+    )
+    rtsp_transport: Literal["tcp", "udp"] = Field("tcp", description="tcp or udp: how RTSP cameras send")
 
 
 class InferSettings(_Room):
@@ -122,8 +135,23 @@ class RecallSettings(_Room):
 
 
 class ServeSettings(_Room):
-    """What the server lets in at most."""
+    """Where the server listens, under which name and certificate, and what it lets in at most."""
 
+    port: int = Field(8765, ge=1, le=65535, description="port for this device itself (localhost, HTTP)")
+    lan_port: int = Field(8766, ge=1, le=65535, description="port for paired devices (HTTPS), open once there are any")
+    name: str | None = Field(
+        None,
+        pattern=r"^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$",
+        description="the device is NAME.local; default: reflectworld- and its host name",
+    )
+    hosts: tuple[str, ...] = Field(
+        (),
+        description="further host names that it may be called by, such as that of your own certificate; the first is shown",
+    )
+    certificate: Path | None = Field(
+        None, description="your own certificate chain (PEM), such as from ACME or Tailscale; default: the device's own"
+    )
+    certificate_key: Path | None = Field(None, description="the private key of your own certificate (PEM)")
     threads: int = Field(4, ge=1, le=32, description="threads that read the memory for requests")
     max_body_bytes: int = Field(256_000, ge=1000, description="larger bodies of requests are refused, bytes")
     body_timeout_s: float = Field(10.0, gt=0, description="a request whose body takes longer is given up, s")
