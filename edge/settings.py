@@ -56,7 +56,7 @@ class CaptureSettings(_Room):
         5.0, gt=0.2, le=120, description="a live source without a picture for this has stalled; twice this ends it, s"
     )
     reconnect_first_s: float = Field(0.5, gt=0, description="wait before the first attempt to reconnect; doubles, s")
-    reconnect_max_s: float = Field(4.0, gt=0, description="longest wait between attempts to reconnect, s")
+    reconnect_max_s: float = Field(3.0, gt=0, description="longest wait between attempts to reconnect, s")
     live_max_age_s: float = Field(
         0.5, gt=0, description="live frames that waited longer than this are not looked at, s"
     )
@@ -137,8 +137,8 @@ class RecallSettings(_Room):
 class ServeSettings(_Room):
     """Where the server listens, under which name and certificate, and what it lets in at most."""
 
-    port: int = Field(8765, ge=1, le=65535, description="port for this device itself (localhost, HTTP)")
-    lan_port: int = Field(8766, ge=1, le=65535, description="port for paired devices (HTTPS), open once there are any")
+    port: int = Field(8765, ge=0, le=65535, description="port for this device itself (localhost, HTTP)")
+    lan_port: int = Field(8766, ge=0, le=65535, description="port for paired devices (HTTPS), open once there are any")
     name: str | None = Field(
         None,
         pattern=r"^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$",

@@ -49,7 +49,7 @@ def opened(address: Address, settings: CaptureSettings = _DEFAULTS) -> av.contai
             format="v4l2" if kind is SourceKind.USB else None,
             options=options,
             metadata_errors="replace",
-            timeout=(settings.connect_s, settings.stall_s) if live else None,
+            timeout=(settings.connect_s, 2 * settings.stall_s) if live else None,
         )
     except (av.FFmpegError, OSError, ValueError) as error:
         raise SourceError(shown, _sentence(address, error, settings.connect_s)) from error

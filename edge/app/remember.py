@@ -1,0 +1,61 @@
+"""The last steps of a segment: evidence → who it is → words → one commit."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, replace
+
+from edge.app.compose import compose, skipped
+from edge.identity import Identifier
+from edge.infer import TextEmbedder, release_memory
+from edge.memory import Store, search_units
+from edge.perceive import describe
+from edge.types.evidence import SegmentEvidence
+from edge.types.media import Mode, Segment, SourceInfo
+from edge.types.records import CommitDraft, Committed
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """A segment that is durable."""
+
+    draft: CommitDraft
+    committed: Committed
+
+
+class Rememberer:
+    """Decides and commits, one segment at a time, whatever camera it is from. Thread-safe."""
+
+    def __init__(self, store: Store, identifier: Identifier, embedder: TextEmbedder | None) -> None:
+        self._store = store
+        self._identifier = identifier
+        self._embedder = embedder
+        self._turn = threading.Lock()  # who is decided about sees all that was decided before
+
+    def skip(self, segment: Segment, info: SourceInfo) -> None:
+        """Note that a static and silent segment was seen."""
+        self._store.commit(skipped(segment, info))
+
+    def remember(self, segment: Segment, info: SourceInfo, evidence: SegmentEvidence, mode: Mode) -> Remembered:
+        """Decide, describe and commit.
+
+        Raises:
+            StoreError: the memory cannot be read or written; nothing of the segment is kept.
+        """
+        with self._turn:
+            resolution = self._identifier.resolve(evidence)
+            description = describe(evidence, resolution.names_for(evidence))
+            draft = self._with_vectors(compose(segment, info, evidence, resolution, description, mode))
+            committed = self._store.commit(draft)
+            self._identifier.committed(resolution, committed)
+        # What a segment freed goes back to the system, so that months of them need no more than the first.
+        release_memory()
+        return Remembered(draft, committed)
+
+    def _with_vectors(self, draft: CommitDraft) -> CommitDraft:
+        if self._embedder is None or draft.trace is None:
+            return draft
+        titles = self._store.titles()
+        texts = search_units(draft, lambda key: titles.get(key, "someone"))
+        vectors = self._embedder.embed([texts.whole, *texts.units])
+        return replace(draft, vector=vectors[0], line_vectors=tuple(vectors[1:]), embedder=self._embedder.key)
