@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from edge.serve.access import requires
+from edge.serve.http import build_app
+from edge.serve.listen import server_config
 from edge.serve.problems import Problem, problem
 from edge.serve.protocols import (
     Auth,
@@ -31,6 +33,8 @@ __all__ = [
     "Scope",
     "ServiceLike",
     "Vitals",
+    "build_app",
     "problem",
     "requires",
+    "server_config",
 ]
