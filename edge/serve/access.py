@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from starlette.requests import HTTPConnection
 
@@ -10,24 +10,30 @@ from edge.serve.problems import Problem
 from edge.serve.protocols import Auth, Device, Scope
 
 
-def requires(auth: Auth, scope: Scope) -> Callable[[HTTPConnection], Device]:
-    """A FastAPI dependency that gives the device which asks.
+def admit(auth: Auth, scope: Scope, connection: HTTPConnection) -> Device:
+    """The device that asks.
 
-    It refuses with 401 whoever is not known, and with 403 whoever lacks the scope.
+    Raises:
+        Problem: 401: it is not known; 403: it lacks the scope.
     """
+    client = connection.client.host if connection.client else None
+    known = auth.authenticate(connection.headers, connection.cookies, client)
+    if known is None:
+        raise Problem(
+            401,
+            "unauthorised",
+            "This needs the key of a paired device; pair one with `reflectworld pair`.",
+            headers={"WWW-Authenticate": "Bearer"},
+        )
+    if not known.may(scope):
+        raise Problem(403, "forbidden", f"“{known.name}” may not do this: it lacks the scope “{scope}”.")
+    return known
 
-    def device(connection: HTTPConnection) -> Device:
-        client = connection.client.host if connection.client else None
-        known = auth.authenticate(connection.headers, connection.cookies, client)
-        if known is None:
-            raise Problem(
-                401,
-                "unauthorised",
-                "This needs the key of a paired device; pair one with `reflectworld pair`.",
-                headers={"WWW-Authenticate": "Bearer"},
-            )
-        if not known.may(scope):
-            raise Problem(403, "forbidden", f"“{known.name}” may not do this: it lacks the scope “{scope}”.")
-        return known
+
+def requires(auth: Auth, scope: Scope) -> Callable[[HTTPConnection], Awaitable[Device]]:
+    """A FastAPI dependency that gives the device which asks, and refuses as `admit` does."""
+
+    async def device(connection: HTTPConnection) -> Device:  # async, so that it needs no thread
+        return admit(auth, scope, connection)
 
     return device

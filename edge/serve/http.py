@@ -14,7 +14,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from edge.serve import problems
-from edge.serve.access import requires
+from edge.serve.access import admit, requires
 from edge.serve.api_ask import ask_router
 from edge.serve.api_cameras import cameras_router
 from edge.serve.api_moments import moments_router
@@ -112,7 +112,7 @@ def build_app(
 
     @app.get("/", include_in_schema=False)
     async def dashboard(request: Request) -> Response:
-        requires(auth, DeviceScope.ASK)(request)
+        admit(auth, DeviceScope.ASK, request)
         return FileResponse(STATIC / "index.html", headers={"Cache-Control": "no-cache"})
 
     app.mount("/static", _Pages(auth))
@@ -147,12 +147,12 @@ class _Pages:
     """The files of the pages, for whoever is let in."""
 
     def __init__(self, auth: Auth) -> None:
-        self._check = requires(auth, DeviceScope.ASK)
+        self._auth = auth
         self._files = StaticFiles(directory=STATIC)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            self._check(Request(scope))
+            admit(self._auth, DeviceScope.ASK, Request(scope))
 
         async def fresh(message: Message) -> None:
             if message["type"] == "http.response.start":
