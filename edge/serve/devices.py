@@ -21,7 +21,7 @@ from typing import Any, Final
 import orjson
 import structlog
 
-from edge.clock import utc_now
+from edge.clock import iso, utc_now
 from edge.errors import NotFoundError, PairingError
 from edge.serve.private import write_private
 from edge.serve.protocols import Scope
@@ -286,6 +286,17 @@ def clean_name(name: str) -> str:
     if not cleaned or len(cleaned) > NAME_CHARS:
         raise PairingError(f"A device's name has 1 to {NAME_CHARS} characters; give another one.")
     return cleaned
+
+
+def device_json(device: PairedDevice) -> dict[str, Any]:
+    """The documented form of a device (docs/json.md)."""
+    return {
+        "id": device.id,
+        "name": device.name,
+        "scopes": sorted(device.scopes),
+        "paired": iso(device.created),
+        "last_seen": iso(device.last_seen) if device.last_seen is not None else None,
+    }
 
 
 def _digest(key: str) -> str:
