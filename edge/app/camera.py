@@ -61,6 +61,7 @@ class Camera:
         self._detail = ""
         self._since = utc_now()
         self._latest: Picture | None = None
+        self._coded: tuple[Picture | None, bytes | None] = (None, None)
         self._latest_at = 0.0  # UTC
         self._size = (0, 0)
         self._looks: deque[float] = deque(maxlen=256)
@@ -146,12 +147,15 @@ class Camera:
 
     def latest_jpeg(self) -> bytes | None:
         """The latest picture; None: none, or it is paused. Encodes: not for the loop."""
-        picture = self._latest
+        picture, (shown, coded) = self._latest, self._coded
         if picture is None or self._paused:
             return None
-        image = picture.image(_SNAPSHOT_PX)
-        done, data = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, _SNAPSHOT_QUALITY])
-        return data.tobytes() if done else None
+        if picture is not shown:  # viewers ask more often than cameras send
+            image = picture.image(_SNAPSHOT_PX)
+            done, data = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, _SNAPSHOT_QUALITY])
+            coded = data.tobytes() if done else None
+            self._coded = (picture, coded)
+        return coded
 
     def tick(self) -> None:
         """Notice silence; called a few times a second."""
@@ -185,7 +189,7 @@ class Camera:
             if self._over.is_set():
                 return
             if self._paused:
-                self._latest = None
+                self._latest, self._coded = None, (None, None)
                 self._set_accepting(False)
                 self._become(CameraState.PAUSED)
                 self._wake.wait()

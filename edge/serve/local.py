@@ -103,6 +103,14 @@ class LocalClient:
             NotFoundError, UserError, FaultError: the service refused, in its words.
             ServiceAbsentError: it does not answer.
         """
+        answer = self._answer(method, path, body)
+        return orjson.loads(answer.content) if answer.content else None
+
+    def fetch(self, path: str) -> bytes:
+        """The content of what is no JSON, such as a picture. Raises as `call`."""
+        return self._answer("GET", path, None).content
+
+    def _answer(self, method: str, path: str, body: object | None) -> httpx.Response:
         try:
             answer = self._http.request(method, path, json=body)
         except httpx.ConnectError as error:
@@ -112,7 +120,7 @@ class LocalClient:
                 f"The service does not answer ({type(error).__name__}); `reflectworld status` says how it is."
             ) from error
         if answer.is_success:
-            return orjson.loads(answer.content) if answer.content else None
+            return answer
         raise _refusal(answer)
 
 
