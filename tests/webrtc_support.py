@@ -120,6 +120,7 @@ class Server:
         self._socket.bind(("127.0.0.1", port))
         self.port = self._socket.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
+        self._app = app
         config = uvicorn.Config(app, log_level="warning", ws="none", timeout_graceful_shutdown=1)
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, args=([self._socket],), name="server")
@@ -133,6 +134,8 @@ class Server:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if hasattr(self._app.state, "hub"):
+            self._app.state.hub.close_soon()
         self._server.should_exit = True
         self._thread.join(10)
         assert not self._thread.is_alive(), "the server did not end"

@@ -232,6 +232,7 @@ class Owner:
         self.peers: dict[str, Peer] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._closing = False
+        self._servers = 0
 
     def room(self) -> None:
         """Check that one more may come.
@@ -276,6 +277,18 @@ class Owner:
         if peer is None or peer.camera != camera or not (peer.device.id == device.id or device.local):
             raise Problem(404, "no-session", "There is no such session: it has ended.")
         return peer
+
+    @asynccontextmanager
+    async def lifespan(self, _app: object) -> AsyncIterator[None]:
+        """Of a router: with the last server that serves it everything ends."""
+        self._servers += 1
+        self._closing = False
+        try:
+            yield
+        finally:
+            self._servers -= 1
+            if not self._servers:
+                await self.close()
 
     async def close(self) -> None:
         """End all peers and tasks; may be called again."""

@@ -7,8 +7,6 @@ watch: whoever is slow sees fewer pictures. A camera that nobody looks at costs 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator
 from fractions import Fraction
 from typing import Any
 
@@ -155,14 +153,7 @@ def whep_router(service: ServiceLike, auth: Auth, limits: PeerLimits | None = No
     """The routes under `/whep`: `POST /whep/NAME` watches a camera."""
     viewers = Viewers(service, limits or PeerLimits(peers=4))
 
-    @contextlib.asynccontextmanager
-    async def lifespan(_app: object) -> AsyncIterator[None]:
-        try:
-            yield
-        finally:
-            await viewers.close()
-
-    router = APIRouter(prefix="/whep", tags=["webrtc"], lifespan=lifespan)
+    router = APIRouter(prefix="/whep", tags=["webrtc"], lifespan=viewers.lifespan)
     known: Any = Depends(requires(auth, Scope.ASK))
 
     @router.options("/{camera}", status_code=204)

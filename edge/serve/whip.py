@@ -7,8 +7,6 @@ aiortc queues what it decodes without bound, so every track is pumped whether it
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -212,15 +210,11 @@ class Publishers(Owner):
 
     async def pause(self, peer: Publisher, paused: bool) -> None:
         """Stop or go on to remember what a publisher sends."""
-        if paused == peer.paused:
-            return
         if paused:
             peer.paused = peer.quiet = True
             await self._service.pause_camera(peer.camera)
             return
         await self._service.resume_camera(peer.camera)
-        if peer.source is not None:
-            peer.source = self._service.push_source(peer.camera, peer.device)
         peer.alive()
         peer.paused = peer.quiet = False
 
@@ -264,21 +258,14 @@ class Publishers(Owner):
 
 
 def whip_router(service: ServiceLike, auth: Auth, limits: PeerLimits | None = None) -> APIRouter:
-    """The routes under `/whip`; `router.publishers` has who publishes.
+    """The routes under `/whip`; their lifespan ends all sessions.
 
     `POST /whip` publishes as the camera named like the device, `POST /whip/NAME` as another. Both take the key as a bearer
     token, or a browser's cookie.
     """
     publishers = Publishers(service, limits or PeerLimits())
 
-    @contextlib.asynccontextmanager
-    async def lifespan(_app: object) -> AsyncIterator[None]:
-        try:
-            yield
-        finally:
-            await publishers.close()
-
-    router = APIRouter(prefix="/whip", tags=["webrtc"], lifespan=lifespan)
+    router = APIRouter(prefix="/whip", tags=["webrtc"], lifespan=publishers.lifespan)
     known: Any = Depends(requires(auth, Scope.PUBLISH))
 
     async def begin(camera: str, device: Device, request: Request) -> Response:

@@ -1,0 +1,79 @@
+// What the device remembers, as it happens, and the answers to questions.
+// @ts-check
+
+/**
+ * @typedef {{trace: string, text: string, start: number|string, end: number|string}} MomentData
+ * @typedef {{width: number, height: number, in_view: {label: string, name: string|null, score: number}[]}} SightData
+ * @typedef {{answer: string, found: boolean, start: string|null, camera: string|null, key_frame: string|null}} Answer
+ */
+
+/**
+ * Those in view, each once, names first: “Anna, a cup, 2 persons”.
+ * @param {SightData} sight
+ * @returns {string}
+ */
+export function inView(sight) {
+  const names = [...new Set(sight.in_view.flatMap((one) => (one.name ? [one.name] : [])))];
+  /** @type {Map<string, number>} */
+  const counts = new Map();
+  for (const one of sight.in_view) if (!one.name) counts.set(one.label, (counts.get(one.label) ?? 0) + 1);
+  const things = [...counts].map(([label, count]) => (count > 1 ? `${label} ×${count}` : label));
+  return [...names, ...things].join(', ');
+}
+
+/**
+ * When something was, as people say it.
+ * @param {number|string} at UTC POSIX seconds, or ISO 8601
+ * @returns {string}
+ */
+export function clock(at) {
+  const date = typeof at === 'number' ? new Date(at * 1000) : new Date(at);
+  if (Number.isNaN(date.getTime())) return '';
+  const today = date.toDateString() === new Date().toDateString();
+  return date.toLocaleString([], today ? { timeStyle: 'medium' } : { dateStyle: 'medium', timeStyle: 'short' });
+}
+
+/**
+ * Listen to what happens. The browser reconnects by itself and says what it saw last.
+ * @param {Record<string, (data: any) => void>} handlers by kind of event
+ * @returns {EventSource}
+ */
+export function listen(handlers) {
+  const source = new EventSource('/api/v1/events');
+  for (const [kind, handle] of Object.entries(handlers)) {
+    source.addEventListener(kind, (event) => handle(JSON.parse(/** @type {MessageEvent<string>} */ (event).data)));
+  }
+  return source;
+}
+
+/**
+ * Ask the memory.
+ * @param {string} question
+ * @returns {Promise<Answer>}
+ */
+export async function ask(question) {
+  let answer;
+  try {
+    answer = await fetch('/api/v1/ask', {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ question }),
+      signal: AbortSignal.timeout(30000),
+    });
+  } catch {
+    throw new Error('The device cannot be reached. Ask again when the link is back.');
+  }
+  const body = await answer.json().catch(() => ({}));
+  if (!answer.ok) throw new Error(body.detail ?? 'The question was not answered.');
+  return body;
+}
+
+/**
+ * Whether the device remembers nothing of a camera now.
+ * @param {string} camera
+ * @returns {Promise<boolean|null>} null: not known
+ */
+export async function isPaused(camera) {
+  const answer = await fetch(`/api/v1/cameras/${encodeURIComponent(camera)}`).catch(() => null);
+  return answer?.ok ? Boolean((await answer.json()).paused) : null;
+}
