@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import cv2
@@ -299,10 +300,9 @@ class Camera:
         if self._state in (CameraState.CONNECTING, CameraState.ENDED, CameraState.FAILED):
             self._become(CameraState.LIVE)
 
-    def _saw(self, frame: Frame, sight: Sight) -> None:
+    def _saw(self, frame: Frame, sight: Sight, names: Mapping[str, str]) -> None:
         self._looks.append(monotonic())
         self._size = (sight.width, sight.height)
-        names = self._names(sight)
         self._tell(
             "sight",
             {
@@ -313,9 +313,6 @@ class Camera:
             },
             at=sight.at,
         )
-
-    def _names(self, sight: Sight) -> dict[str, str]:
-        return {}
 
     def _remembered(self, remembered: Remembered) -> None:
         trace = remembered.committed.trace

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import structlog
@@ -70,7 +70,7 @@ class Pipeline:
         mode: Mode,
         tally: Tally,
         *,
-        on_sight: Callable[[Frame, Sight], None],
+        on_sight: Callable[[Frame, Sight, Mapping[str, str]], None],
         on_remembered: Callable[[Remembered], None],
     ) -> None:
         self.source = source
@@ -82,6 +82,7 @@ class Pipeline:
         self._on_sight = on_sight
         self._on_remembered = on_remembered
         self._stop = threading.Event()
+        self._names: dict[str, str] = {}  # of the open segment, by anchor
         self._failure: BaseException | None = None
         capture = rooms.settings.capture
         self.channel = Channel(capture.queue_items, mode, capture.live_max_age_s)
@@ -155,7 +156,9 @@ class Pipeline:
             while self._failure is None and (item := self.channel.get()) is not None:
                 if isinstance(item, Frame):
                     self._look(perceiver, item)
-                elif worth_analysing(item):
+                    continue
+                self._names = {}
+                if worth_analysing(item):
                     self.handover.put((item, perceiver))
                     perceiver = self._senses.take()
                 else:
@@ -167,6 +170,8 @@ class Pipeline:
     def _look(self, perceiver: Perceiver, frame: Frame) -> None:
         try:
             sight = perceiver.see(frame)
+            if self._mode is Mode.LIVE_LATENCY:
+                self._name(perceiver)
         except InferenceError as error:
             if self._mode is not Mode.LIVE_LATENCY:
                 raise
@@ -174,7 +179,14 @@ class Pipeline:
             self._tally.faults += 1
             log.warning("frame.not_seen", camera=self.source.info.camera, error=str(error))
             return
-        self._on_sight(frame, sight)
+        self._on_sight(frame, sight, self._names)
+
+    def _name(self, perceiver: Perceiver) -> None:
+        """What the people in view are called, as far as their faces tell; a name once seen stays for its track."""
+        for anchor, face in perceiver.faces_now().items():
+            name = self._rememberer.who(face, perceiver.face_embedder)
+            if name is not None:
+                self._names[anchor] = name
 
     def _remember(self) -> None:
         while (work := self.handover.get()) is not None:

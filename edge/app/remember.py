@@ -10,9 +10,11 @@ from edge.identity import Identifier
 from edge.infer import TextEmbedder, release_memory
 from edge.memory import Store, search_units
 from edge.perceive import describe
-from edge.types.evidence import SegmentEvidence
+from edge.types.evidence import SegmentEvidence, Vector
 from edge.types.media import Mode, Segment, SourceInfo
 from edge.types.records import CommitDraft, Committed
+
+_WHO_S = 0.02  # the live view waits for a name no longer than this, s
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,20 @@ class Rememberer:
         # What a segment freed goes back to the system, so that months of them need no more than the first.
         release_memory()
         return Remembered(draft, committed)
+
+    def who(self, face: Vector, embedder: str) -> str | None:
+        """What a face in view is called, for the live view; None: unknown, or somebody is being decided about just now.
+
+        Raises:
+            StoreError: the memory cannot be read.
+        """
+        if not self._turn.acquire(timeout=_WHO_S):
+            return None
+        try:
+            entity = self._identifier.recognise(face, embedder)
+        finally:
+            self._turn.release()
+        return None if entity is None else self._store.titles([entity]).get(entity)
 
     def _with_vectors(self, draft: CommitDraft) -> CommitDraft:
         if self._embedder is None or draft.trace is None:
