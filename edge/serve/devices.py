@@ -83,6 +83,7 @@ class Devices:
         self._by_digest: dict[str, str] = {}
         self._next = 1
         self._stamp: _Stamp | None = None
+        self._damage: PairingError | None = None
         self._seen: dict[str, float] = {}
         self._listeners: dict[int, Listener] = {}
         self._listener = 0
@@ -113,7 +114,7 @@ class Devices:
 
     def __len__(self) -> int:
         with self._mutex:
-            self._refresh()
+            self._refresh_or_nobody()
             return len(self._devices)
 
     def by_key(self, key: str) -> PairedDevice | None:
@@ -123,7 +124,7 @@ class Devices:
         """
         digest = _digest(key)
         with self._mutex:
-            self._refresh()
+            self._refresh_or_nobody()
             found = self._by_digest.get(digest)
             if found is None:
                 return None
@@ -237,6 +238,7 @@ class Devices:
         self._take(kept, following)
         self._seen.clear()
         self._stamp = self._look()
+        self._damage = None
 
     def _take(self, devices: dict[str, PairedDevice], following: int) -> None:
         self._devices = devices
@@ -251,20 +253,38 @@ class Devices:
         return state.st_mtime_ns, state.st_size, state.st_ino
 
     def _refresh(self) -> None:
+        """Take what the file says now; while it is damaged, nobody is known.
+
+        Raises:
+            PairingError: it is damaged.
+        """
         stamp = self._look()
-        if stamp == self._stamp:
-            return
-        before = self._devices
-        if stamp is None:
+        if stamp != self._stamp:
+            before = self._devices
+            self._damage = None
             devices: dict[str, PairedDevice] = {}
             following = self._next
-        else:
-            devices, following = _read(self._path)
-        self._take(devices, following)
-        self._stamp = stamp
-        for device in before.values():
-            if devices.get(device.id) is None or devices[device.id].digest != device.digest:
-                self._tell(DeviceChange(Change.REVOKED, device))
+            if stamp is not None:
+                try:
+                    devices, following = _read(self._path)
+                except PairingError as error:
+                    self._damage = error
+            self._take(devices, following)
+            self._stamp = stamp
+            for device in before.values():
+                if devices.get(device.id) is None or devices[device.id].digest != device.digest:
+                    self._tell(DeviceChange(Change.REVOKED, device))
+        if self._damage is not None:
+            raise self._damage
+
+    def _refresh_or_nobody(self) -> None:
+        """For whoever must go on: a damaged file is said once and admits nobody."""
+        before = self._damage
+        try:
+            self._refresh()
+        except PairingError as error:
+            if error is not before:
+                _log.error("paired devices are unknown", error=str(error))
 
     def _tell(self, change: DeviceChange) -> None:
         with self._mutex:
