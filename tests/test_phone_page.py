@@ -246,21 +246,29 @@ def test_a_phone_publishes_shows_asks_pauses_and_comes_back_after_a_restart(stor
             assert float(np.abs(np.concatenate(hall.sound)).max()) > 0.02
             assert hall.latest.to_ndarray(format="bgr24").std() > 30
 
-            text = "Anna put a <b>cup</b> on the table."
             at = time.time()
             first.events.publish("moment", "attic", {"trace": "t8", "text": "Elsewhere.", "start": at, "end": at})
-            first.events.publish("moment", "hall", {"trace": "t9", "text": text, "start": at - 5, "end": at})
+            first.events.publish(
+                "moment", "hall", {"trace": "t9", "text": "Anna drank a coffee.", "start": at - 5, "end": at}
+            )
             seen = [{"anchor": "a1", "label": "person", "name": "Anna", "score": 0.9, "box": [0, 0, 1, 1]}]
             first.events.publish("sight", "hall", {"width": 480, "height": 360, "in_view": seen})
             first.events.publish("notice", None, {"text": "You have left your cup."})
             until(page, lambda: page.locator("#moments li").count() == 1, 3, "the moment")
-            assert text in page.locator("#moments").inner_text()
+            assert "Anna drank a coffee." in page.locator("#moments").inner_text()
             assert page.locator("#in-view").inner_text() == "In view: Anna"
             assert page.locator("#notices").inner_text() == "You have left your cup."
-            page.get_by_label("Question to the memory").fill("Where did Anna sit?")
-            page.get_by_role("button", name="Ask").click()
-            until(page, lambda: "Anna" in page.locator("#answer-text").inner_text(), 5, "the answer")
             shot(page, "phone-portrait")
+            text = "She said: <b>more</b>."
+            first.events.publish("moment", "hall", {"trace": "t10", "text": text, "start": at, "end": at})
+            until(page, lambda: text in page.locator("#moments li").first.inner_text(), 3, "the next moment, as text")
+            page.get_by_label("Question to the memory").fill("who repaired a motorcycle?")
+            page.get_by_role("button", name="Ask").click()
+            until(page, lambda: "motorcycle" in page.locator("#answer-text").inner_text(), 5, "the answer")
+            assert (
+                page.locator("#answer-picture").evaluate("image => image.decode().then(() => image.naturalWidth)") > 0
+            )
+            shot(page, "phone-answer")
             page.set_viewport_size({"width": 844, "height": 390})
             shot(page, "phone-landscape")
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -289,15 +297,19 @@ def test_a_phone_publishes_shows_asks_pauses_and_comes_back_after_a_restart(stor
             until(page, lambda: len(hall.pictures) > shown and not first.cameras[0].paused, 3, "pictures again")
             assert not wrong
             port = server.port
-        page.wait_for_timeout(1500)
-        assert page.locator("body").get_attribute("data-state") in {"lost", "connecting"}
+        until(page, lambda: page.locator("body").get_attribute("data-state") in {"lost", "connecting"}, 5, "lost")
 
         second = service_on(store)
         with Server(app_of(second), port) as server:
             until(page, lambda: second.sources.get("hall") and second.sources["hall"].pictures, 10, "back")
             until(page, lambda: page.locator("body").get_attribute("data-state") == "live", 3, "live again")
-            second.events.publish("moment", "hall", {"trace": "t10", "text": "Back.", "start": time.time(), "end": 0})
-            until(page, lambda: "Back." in page.locator("#moments").inner_text(), 6, "events again")
+            back = {"trace": "t10", "text": "Back.", "start": time.time(), "end": time.time()}
+
+            def told() -> bool:
+                second.events.publish("moment", "hall", back)  # until the stream is there again
+                return "Back." in page.locator("#moments").inner_text()
+
+            until(page, told, 6, "events again")
 
             # The page that is loaded anew goes on by itself, and the shell opens without the device.
             count = len(second.sources["hall"].pictures)

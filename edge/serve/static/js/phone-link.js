@@ -194,6 +194,7 @@ export class Link extends EventTarget {
     connection.addEventListener('connectionstatechange', () => {
       if (current() && (connection.connectionState === 'failed' || connection.connectionState === 'closed')) this.lost('The link broke');
     });
+    channel.addEventListener('close', () => { if (current()) this.lost('The link broke'); });
     channel.addEventListener('message', () => {
       this.echoed = performance.now();
       if (current() && this.state !== 'live') {

@@ -33,17 +33,38 @@ export function clock(at) {
   return date.toLocaleString([], today ? { timeStyle: 'medium' } : { dateStyle: 'medium', timeStyle: 'short' });
 }
 
+const REOPEN_MS = 3000; // a stream that was refused is asked for again after this
+
 /**
- * Listen to what happens. The browser reconnects by itself and says what it saw last.
+ * Listen to what happens. After a broken link the browser asks again by itself, from what it saw last; after a refusal
+ * this does. `reset` says that something was missed.
  * @param {Record<string, (data: any) => void>} handlers by kind of event
- * @returns {EventSource}
  */
 export function listen(handlers) {
   const source = new EventSource('/api/v1/events');
   for (const [kind, handle] of Object.entries(handlers)) {
     source.addEventListener(kind, (event) => handle(JSON.parse(/** @type {MessageEvent<string>} */ (event).data)));
   }
-  return source;
+  source.addEventListener('error', () => {
+    if (source.readyState !== EventSource.CLOSED) return;
+    setTimeout(() => {
+      listen(handlers);
+      handlers.reset?.({});
+    }, REOPEN_MS);
+  });
+}
+
+/**
+ * What a camera remembered of late, oldest first.
+ * @param {string} camera
+ * @param {Date} since
+ * @param {number} limit
+ * @returns {Promise<{text: string, start: string, camera: string}[]>}
+ */
+export async function recent(camera, since, limit) {
+  const query = new URLSearchParams({ camera, since: since.toISOString(), limit: String(limit) });
+  const answer = await fetch(`/api/v1/moments?${query}`).catch(() => null);
+  return answer?.ok ? (await answer.json()).items.reverse() : [];
 }
 
 /**

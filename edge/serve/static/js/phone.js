@@ -3,7 +3,7 @@
 
 import { Camera, cameraTrouble } from './phone-camera.js';
 import { Link } from './phone-link.js';
-import { ask, clock, inView, isPaused, listen } from './phone-memory.js';
+import { ask, clock, inView, isPaused, listen, recent } from './phone-memory.js';
 import { hush, speak, voice } from './phone-voice.js';
 
 const KEPT = 6; // moments that are shown
@@ -16,6 +16,7 @@ const wanted = new URLSearchParams(location.search).get('camera');
 const camera = new Camera();
 const link = new Link(wanted);
 let name = wanted ?? '';
+const opened = new Date();
 let sightTimer = 0;
 
 /** @param {string} words */
@@ -127,6 +128,15 @@ function remember(moment) {
   while (element('moments').children.length > KEPT) element('moments').lastElementChild.remove();
 }
 
+/** Something was missed: ask for what was remembered since this page was opened. */
+async function catchUp() {
+  if (!name) return;
+  const moments = await recent(name, opened, KEPT);
+  if (!moments.length) return;
+  element('moments').replaceChildren();
+  moments.forEach(remember);
+}
+
 /** @param {{camera: string|null, width: number, height: number, in_view: any[]}} sight */
 function see(sight) {
   if (sight.camera !== name || document.body.dataset.state !== 'live') return;
@@ -193,9 +203,7 @@ function aloud() {
 }
 
 function voices() {
-  const has = voice() !== null;
-  element('aloud').disabled = !has;
-  element('voice-note').textContent = has ? '' : '(this browser has no voice of its own)';
+  element('aloud-choice').hidden = voice() === null;
 }
 
 async function install() {
@@ -247,7 +255,7 @@ if ('speechSynthesis' in window) speechSynthesis.addEventListener?.('voiceschang
 
 voices();
 show();
-listen({ moment: remember, sight: see, notice: notify, camera: changed });
+listen({ moment: remember, sight: see, notice: notify, camera: changed, reset: () => void catchUp() });
 void install();
 // A page that published before it was loaded again goes on by itself where the browser allows that.
 if (sessionStorage.getItem('publishing') === '1') void start();
