@@ -7,6 +7,7 @@ import platform
 import shutil
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
+
 import psutil
 from fastapi import APIRouter
 
