@@ -315,6 +315,11 @@ def _impatient(header_s: float, per_address: int) -> type[H11Protocol]:
             else:
                 self._arm()
 
+        def on_response_complete(self) -> None:
+            super().on_response_complete()
+            if not self._answering():
+                self._arm()
+
         def connection_lost(self, exc: Exception | None) -> None:
             self._disarm()
             if self._group is not None:
@@ -327,7 +332,7 @@ def _impatient(header_s: float, per_address: int) -> type[H11Protocol]:
             return self.cycle is not None and not self.cycle.response_complete
 
         def _arm(self) -> None:
-            if self._hurry is None:
+            if self._hurry is None and not self.transport.is_closing():
                 self._hurry = self.loop.call_later(header_s, self._too_slow)
 
         def _disarm(self) -> None:
