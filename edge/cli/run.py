@@ -20,6 +20,7 @@ from edge.errors import ReflectWorldError
 from edge.serve import build_app
 from edge.serve.listeners import Access, Listeners
 from edge.serve.local import RunFile, remove_run_file, write_run_file
+from edge.serve.phone import phone_router
 from edge.serve.whep import whep_router
 from edge.serve.whip import whip_router
 from edge.settings import Settings
@@ -85,8 +86,9 @@ async def _main(
     service: Service, settings: Settings, cameras: Sequence[CameraConfig], host: str | None, run_file: RunFile
 ) -> None:
     access = Access(settings.home, settings.serve, run_token=run_file.token)
-    routers = [access.router(), whip_router(service, access.auth), whep_router(service, access.auth)]
-    app = build_app(service, access.auth, settings.serve, routers=routers)
+    auth = access.auth
+    routers = [access.router(), phone_router(auth), whip_router(service, auth), whep_router(service, auth)]
+    app = build_app(service, auth, settings.serve, routers=routers)
     listeners = Listeners(access.guard(app), access, lan_host=host)
     url = listeners.bind()
     loop = asyncio.get_running_loop()
