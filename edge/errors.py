@@ -63,6 +63,18 @@ class SettingsError(UserError):
     problem = "settings"
 
 
+class PairingError(UserError):
+    """Devices cannot be paired or told apart as things stand."""
+
+    problem = "pairing"
+
+
+class CertificateError(UserError):
+    """A certificate or its key cannot be used."""
+
+    problem = "certificate"
+
+
 class ModelError(UserError):
     """A model is missing, damaged or does not fit its role."""
 

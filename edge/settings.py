@@ -1,19 +1,25 @@
 """Settings: one frozen class per room, units in the names or beside the fields.
 
-A value comes from the environment (`REFLECTWORLD_CAPTURE__SEGMENT_MAX_S=20`) or is the default below. Each default that
-was taken from a paper or measured says so.
+A value comes from the environment (`REFLECTWORLD_CAPTURE__SEGMENT_MAX_S=20`), else from `config.toml` in the home folder
+(`[capture]`, `segment_max_s = 20`), else it is the default below. Each default that was taken from a paper or measured
+says so.
 """
 
 from __future__ import annotations
 
 import os
+import tomllib
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import platformdirs
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 from edge.errors import SettingsError
+
+CONFIG_FILE = "config.toml"
 
 
 class _Room(BaseModel):
@@ -48,6 +54,18 @@ class CaptureSettings(_Room):
         1280, ge=160, description="frames are scaled down so that their longer side is at most this, px"
     )
     queue_items: int = Field(8, ge=2, description="bound of the channel from capture to perception, items")
+    connect_s: float = Field(
+        5.0, gt=0, le=60, description="a live source that does not answer within this cannot be reached, s"
+    )
+    stall_s: float = Field(
+        5.0, gt=0.2, le=120, description="a live source without a picture for this has stalled; twice this ends it, s"
+    )
+    reconnect_first_s: float = Field(0.5, gt=0, description="wait before the first attempt to reconnect; doubles, s")
+    reconnect_max_s: float = Field(3.0, gt=0, description="longest wait between attempts to reconnect, s")
+    live_max_age_s: float = Field(
+        0.5, gt=0, description="live frames that waited longer than this are not looked at, s"
+    )
+    rtsp_transport: Literal["tcp", "udp"] = Field("tcp", description="tcp or udp: how RTSP cameras send")
 
 
 class InferSettings(_Room):
@@ -121,6 +139,34 @@ class RecallSettings(_Room):
     max_question_chars: int = Field(4000, ge=100, description="longer questions are refused, characters")
 
 
+class ServeSettings(_Room):
+    """Where the server listens, under which name and certificate, and what it lets in at most."""
+
+    port: int = Field(8420, ge=0, le=65535, description="port for this device itself (localhost, HTTP)")
+    lan_port: int = Field(8421, ge=0, le=65535, description="port for paired devices (HTTPS), open once there are any")
+    name: str | None = Field(
+        None,
+        pattern=r"^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$",
+        description="the device is NAME.local; default: reflectworld- and its host name",
+    )
+    hosts: tuple[str, ...] = Field(
+        (),
+        description="further host names that it may be called by, such as that of your own certificate; the first is shown",
+    )
+    certificate: Path | None = Field(
+        None, description="your own certificate chain (PEM), such as from ACME or Tailscale; default: the device's own"
+    )
+    certificate_key: Path | None = Field(None, description="the private key of your own certificate (PEM)")
+    threads: int = Field(4, ge=1, le=32, description="threads that read the memory for requests")
+    max_body_bytes: int = Field(256_000, ge=1000, description="larger bodies of requests are refused, bytes")
+    body_timeout_s: float = Field(10.0, gt=0, description="a request whose body takes longer is given up, s")
+    header_timeout_s: float = Field(10.0, gt=0, description="a connection that asks nothing for so long is closed, s")
+    max_connections: int = Field(200, ge=8, description="connections at once; more are told to come back")
+    max_streams: int = Field(32, ge=1, description="live event streams at once")
+    event_buffer: int = Field(256, ge=16, description="events that a page which was away can still get")
+    heartbeat_s: float = Field(15.0, gt=0, description="a live event stream says at least so often that it lives, s")
+
+
 class Settings(BaseSettings):
     """All settings of one process."""
 
@@ -136,6 +182,21 @@ class Settings(BaseSettings):
     identity: IdentitySettings = IdentitySettings()
     memory: MemorySettings = MemorySettings()
     recall: RecallSettings = RecallSettings()
+    serve: ServeSettings = ServeSettings()
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """The environment wins over the file of the home folder."""
+        given = init_settings().get("home") or env_settings().get("home") or default_home()
+        file = TomlConfigSettingsSource(settings_cls, toml_file=Path(given) / CONFIG_FILE)
+        return init_settings, env_settings, file
 
 
 def default_home() -> Path:
@@ -146,17 +207,66 @@ def default_home() -> Path:
     return Path(platformdirs.user_data_dir("reflectworld", appauthor=False))
 
 
+def home_folder(home: Path | None = None) -> Path:
+    """The folder of the memory: as given, else of the environment, else the default."""
+    if home is not None:
+        return home.expanduser()
+    given = os.environ.get("REFLECTWORLD_HOME")
+    return Path(given) if given else default_home()
+
+
 def load_settings(home: Path | None = None) -> Settings:
-    """Read the settings from the environment; `home` overrides the folder of the memory.
+    """Read the settings; `home` overrides the folder of the memory.
 
     Raises:
-        SettingsError: a value cannot be used.
+        SettingsError: a value cannot be used; the sentence says which, and its line if it is of the file.
     """
+    path = home_folder(home) / CONFIG_FILE
     try:
+        strangers = sorted(set(_document(path)) - (set(Settings.model_fields) - {"home"}))
+        if strangers:
+            raise SettingsError(f"{_place(path, strangers[:1])}there is no setting “{strangers[0]}”. Remove it.")
         return Settings(home=home.expanduser()) if home is not None else Settings()
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
+        keys = [str(part) for part in first["loc"]]
+        where = ".".join(keys)
+        variable = f"REFLECTWORLD_{'__'.join(keys)}".upper()
+        fault = (
+            f"There is no setting “{where}”."
+            if first["type"] == "extra_forbidden"
+            else f"The setting “{where}” cannot be used: {first['msg']}."
+        )
+        if any(name.upper() == variable for name in os.environ) or not path.exists():
+            raise SettingsError(f"{fault} Correct or unset its environment variable {variable}.") from error
+        raise SettingsError(f"{_place(path, keys)}{fault[0].lower()}{fault[1:]} Correct or remove it.") from error
+
+
+def _document(path: Path) -> dict[str, object]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"“{path}” is not TOML: {error}. Correct it there.") from error
+    except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(
-            f"The setting “{where}” cannot be used: {first['msg']}. Correct or unset its environment variable."
+            f"“{path}” cannot be read ({error}): check who may read it, and that it is text."
         ) from error
+
+
+def _place(path: Path, keys: Sequence[str]) -> str:
+    """“Line 7 of …: ” for a key of the file; without the line where it cannot be told."""
+    table: tuple[str, ...] = ()
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        words = line.split("#")[0].strip()
+        if words.startswith("[") and words.endswith("]"):
+            table = tuple(part.strip(" \t\"'") for part in words.strip("[]").split("."))
+            here = table
+        elif "=" in words:
+            here = (*table, *(part.strip(" \t\"'") for part in words.split("=")[0].split(".")))
+        else:
+            continue
+        if here == tuple(keys):
+            return f"Line {number} of “{path}”: "
+    return f"“{path}”: "

@@ -16,7 +16,9 @@ def settings_page() -> str:
     lines = [
         "# Settings",
         "",
-        "A setting is an environment variable; unset, it has the default below. This page is written by `python -m tools.docs`.",
+        "A setting is an environment variable, or a line of `config.toml` in the home folder (`reflectworld config init` writes one;",
+        "`REFLECTWORLD_CAPTURE__SAMPLE_FPS` is `sample_fps` under `[capture]`); the variable wins over the line, and without both the",
+        "default below holds. This page is written by `python -m tools.docs`.",
         "",
     ]
     rooms: list[tuple[str, type[BaseModel]]] = []

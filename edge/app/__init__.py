@@ -1,6 +1,22 @@
 """The composition root: builds the rooms and owns what runs in them."""
 
+from edge.app.cameras import CameraBook, CameraConfig, camera_config
+from edge.app.events import Event, Events
 from edge.app.rooms import Rooms, build_text_embedder, open_rooms
+from edge.app.service import Service, open_service
 from edge.app.watch import Watch, WatchReport
 
-__all__ = ["Rooms", "Watch", "WatchReport", "build_text_embedder", "open_rooms"]
+__all__ = [
+    "CameraBook",
+    "CameraConfig",
+    "Event",
+    "Events",
+    "Rooms",
+    "Service",
+    "Watch",
+    "WatchReport",
+    "build_text_embedder",
+    "camera_config",
+    "open_rooms",
+    "open_service",
+]

@@ -19,6 +19,7 @@ class Rooms:
     """Everything that watching needs."""
 
     settings: Settings
+    catalog: Catalog
     runtime: Runtime
     store: Store
     perceiver: Perceiver
@@ -26,6 +27,19 @@ class Rooms:
     voice_activity: VoiceActivity | None
     embedder: TextEmbedder | None
     missing: tuple[str, ...]  # what cannot be done for want of a model, one sentence each
+
+    def another_perceiver(self) -> Perceiver:
+        """One more, for another thread; networks are shared."""
+        return build_perceiver(
+            self.catalog, self.runtime, self.settings.perceive, speech=self.voice_activity is not None
+        )
+
+    def another_voice_activity(self) -> VoiceActivity | None:
+        """One more, for another stream; the network is shared."""
+        if self.voice_activity is None:
+            return None
+        network = self.runtime.open(self.catalog.default("voice-activity"))
+        return VoiceActivity(network, threshold=self.settings.perceive.vad_threshold)
 
 
 def build_text_embedder(catalog: Catalog, runtime: Runtime) -> TextEmbedder:
@@ -63,6 +77,7 @@ def open_rooms(settings: Settings) -> Iterator[Rooms]:
     with Store.open(settings.home, settings.memory, user=settings.user) as store:
         yield Rooms(
             settings=settings,
+            catalog=catalog,
             runtime=runtime,
             store=store,
             perceiver=perceiver,

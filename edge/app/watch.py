@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import structlog
 
 from edge.app.channel import Channel
-from edge.app.compose import compose, skipped
+from edge.app.remember import Rememberer
 from edge.app.rooms import Rooms
 from edge.capture import open_source, segments, worth_analysing
 from edge.clock import monotonic
 from edge.errors import InferenceError
-from edge.infer import release_memory
-from edge.memory import search_units, trace_vector
-from edge.perceive import describe
 from edge.types.media import Frame, Mode, Segment, SourceInfo
 from edge.types.records import CommitDraft, Committed, EntityKind
 
@@ -68,6 +65,7 @@ class Watch:
         mode: Mode = Mode.OFFLINE_QUALITY,
     ) -> None:
         self._rooms = rooms
+        self._rememberer = Rememberer(rooms.store, rooms.identifier, rooms.embedder)
         self._mode = mode
         self._stop = threading.Event()
         settings = rooms.settings.capture
@@ -162,7 +160,7 @@ class Watch:
         report.faults += segment.counts.faults + segment.audio_faults
         if not worth_analysing(segment):
             rooms.perceiver.discard()
-            rooms.store.commit(skipped(segment, self.info))
+            self._rememberer.skip(segment, self.info)
             report.skipped += 1
         else:
             try:
@@ -170,18 +168,11 @@ class Watch:
             except InferenceError as error:
                 report.failures += 1
                 log.warning("segment passed over", camera=segment.camera, start=segment.start, reason=str(error))
-                rooms.store.commit(skipped(segment, self.info))
-                report.position = segment.end - self.info.start
-                return
-            resolution = rooms.identifier.resolve(evidence, dated=self.info.dated)
-            description = describe(evidence, resolution.names_for(evidence))
-            draft = compose(segment, self.info, evidence, resolution, description, self._mode)
-            committed = rooms.store.commit(self._with_vectors(draft))
-            rooms.identifier.committed(resolution, committed)
-            self._count(draft, committed)
+                self._rememberer.skip(segment, self.info)
+            else:
+                remembered = self._rememberer.remember(segment, self.info, evidence, self._mode)
+                self._count(remembered.draft, remembered.committed)
         report.position = segment.end - self.info.start
-        # What a segment freed goes back to the system, so that months of them need no more than the first.
-        release_memory()
 
     def _count(self, draft: CommitDraft, committed: Committed) -> None:
         report = self.report
@@ -192,14 +183,3 @@ class Watch:
             if seen.entity is not None:
                 kind = report.voices if seen.label == "voice" else report.people
                 kind.add(committed.entities.get(seen.entity, seen.entity))
-
-    def _with_vectors(self, draft: CommitDraft) -> CommitDraft:
-        embedder = self._rooms.embedder
-        if embedder is None or draft.trace is None:
-            return draft
-        titles = self._rooms.store.titles()
-        texts = search_units(draft, lambda key: titles.get(key, "someone"))
-        if not texts.units:
-            return draft
-        vectors = embedder.embed(texts.units)
-        return replace(draft, vector=trace_vector(vectors), line_vectors=tuple(vectors), embedder=embedder.key)

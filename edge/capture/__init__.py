@@ -10,25 +10,35 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 
+from edge.capture.address import Address, parse_address
 from edge.capture.described import BadLine, Caption, DescribedFile, DescribedSegment, Speech
 from edge.capture.guards import worth_analysing
+from edge.capture.handle import Source, StartFrom
 from edge.capture.hearing import SpeechChangeLike, VoiceActivityLike
+from edge.capture.picture import Picture
+from edge.capture.push import PushFeed, PushPort, PushSource
 from edge.capture.segmenter import Segmenter
-from edge.capture.source import Source, StartFrom, open_source
+from edge.capture.source import open_source
 from edge.settings import CaptureSettings
 from edge.types.media import Frame, Mode, Segment
 
 __all__ = [
+    "Address",
     "BadLine",
     "Caption",
     "DescribedFile",
     "DescribedSegment",
+    "Picture",
+    "PushFeed",
+    "PushPort",
+    "PushSource",
     "Source",
     "Speech",
     "SpeechChangeLike",
     "StartFrom",
     "VoiceActivityLike",
     "open_source",
+    "parse_address",
     "segments",
     "worth_analysing",
 ]

@@ -13,6 +13,9 @@ from edge.types.media import SourceKind
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _USB = re.compile(r"usb:(\d{1,3})", re.IGNORECASE)
+_CSI = re.compile(r"csi:(\d{1,2})", re.IGNORECASE)
+_TEST = re.compile(r"test:(?://)?", re.IGNORECASE)
+_PUSH = re.compile(r"push:(?://)?", re.IGNORECASE)
 _DEVICE = re.compile(r"/dev/video(\d{1,3})")
 _RTSP = {"rtsp", "rtsps"}
 _HTTP = {"http", "https"}
@@ -37,7 +40,8 @@ def parse_address(uri: str) -> Address:
     """Take an address apart.
 
     Args:
-        uri: a path, `file://…`, `rtsp(s)://…`, `http(s)://…`, `usb:N` or `/dev/videoN`.
+        uri: a path, `file://…`, `rtsp(s)://…`, `http(s)://…`, `usb:N`, `/dev/videoN`, `csi:N`, `test:` (a pattern made in
+            code) or `push:` (a publisher sends it).
 
     Raises:
         SourceError: the scheme is not one of these, or a URL names no host.
@@ -49,6 +53,12 @@ def parse_address(uri: str) -> Address:
     if device:
         number = int(device[1])
         return Address(SourceKind.USB, f"/dev/video{number}", f"usb:{number}", f"usb-{number}")
+    csi = _CSI.fullmatch(text)
+    if csi:
+        return Address(SourceKind.CSI, csi[1], f"csi:{int(csi[1])}", f"csi-{int(csi[1])}")
+    for kind, pattern in ((SourceKind.TEST, _TEST), (SourceKind.PUSH, _PUSH)):
+        if pattern.fullmatch(text):
+            return Address(kind, "", f"{kind}:", str(kind))
     found = _SCHEME.match(text)
     scheme = found[1].lower() if found else ""
     if scheme in ("", "file"):
@@ -58,7 +68,7 @@ def parse_address(uri: str) -> Address:
         raise SourceError(
             uri,
             f"“{without_credentials(text)}” has the unknown scheme “{scheme}”: "
-            "use a file, rtsp://, http://, https:// or usb:N.",
+            "use a file, rtsp://, http://, https://, usb:N or csi:N.",
         )
     try:
         host = urlsplit(text).hostname

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from edge.capture.picture import Picture
 from edge.capture.sound import SoundTrack
+from edge.clock import monotonic
 
 
 class Feed(Protocol):
@@ -21,6 +22,11 @@ class Feed(Protocol):
     @property
     def sound(self) -> SoundTrack | None:
         """Its sound; None without."""
+        ...
+
+    @property
+    def received(self) -> float:
+        """Monotonic s at which the latest picture (without pictures: sound) came; a recording is never late."""
         ...
 
     @property
@@ -49,6 +55,11 @@ class RecordedFeed:
         self._close = close
 
     @property
+    def received(self) -> float:
+        """Now: a recording is there when it is wanted."""
+        return monotonic()
+
+    @property
     def pictures_ended(self) -> bool:
         """Whether all pictures were given."""
         return self._pictures is None
@@ -66,6 +77,38 @@ class RecordedFeed:
         """Close the containers."""
         self._pictures = None
         self._close()
+
+
+class WatchedFeed:
+    """A feed whose pictures somebody else sees, too."""
+
+    def __init__(self, feed: Feed, show: Callable[[Picture], None]) -> None:
+        """Show each picture of `feed` as it is pulled."""
+        self._feed = feed
+        self._show = show
+        self.live = feed.live
+        self.sound = feed.sound
+
+    @property
+    def received(self) -> float:
+        """As the feed's."""
+        return self._feed.received
+
+    @property
+    def pictures_ended(self) -> bool:
+        """As the feed's."""
+        return self._feed.pictures_ended
+
+    def pull_picture(self) -> Picture | None:
+        """The next picture, which is shown."""
+        picture = self._feed.pull_picture()
+        if picture is not None:
+            self._show(picture)
+        return picture
+
+    def close(self) -> None:
+        """Close the feed."""
+        self._feed.close()
 
 
 class Lookahead:

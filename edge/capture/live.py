@@ -23,6 +23,8 @@ from edge.settings import CaptureSettings
 _SOUND_CHUNKS = 4096  # bound of the sound queue; more than a minute of the smallest usual packets
 _PICTURE_WAIT_S = 0.05  # a picture is waited for this long at a time, s
 _SOUND_WAIT_S = 0.02  # sound is waited for this long at a time, s
+_LEAP_S = 10.0  # a live stream's own clock that differs more from ours has leapt, s
+_LEAD_S = 1.0  # a stream that comes in large pieces (HLS) is read at most this far ahead of the clock, s
 _CLOSE_S = 0.3  # the reader is waited for this long when closing, s; it may be blocked in the network
 
 
@@ -53,11 +55,14 @@ class LiveFeed:
         self._video = video
         self._audio = audio
         self._drop = drop
+        self._pieces = container.format.name == "hls"
         self._slot: deque[Picture] = deque()
         self._slot_items = max(1, settings.queue_items // 4)
         self._change = threading.Condition()
         self._sound_queue: queue.Queue[Chunk] = queue.Queue(_SOUND_CHUNKS)
         self._closing = threading.Event()
+        self._began: float | None = None  # monotonic s of media time 0
+        self.received = monotonic()
         self._over = threading.Event()
         self.sound = SoundTrack(self._pull_sound, self._sound_ended) if audio is not None else None
         self._thread = threading.Thread(target=self._read, name="capture-reader", daemon=True)
@@ -129,6 +134,8 @@ class LiveFeed:
                 # The first frame of either kind sets media time 0 for both.
                 origin = next(iter(clocks.values())).origin if clocks else raw or 0.0
                 clock = clocks.setdefault(index, MediaClock(origin, None))
+                if not self._settle(clock, raw):
+                    return
                 if isinstance(frame, av.VideoFrame):
                     self._put_picture(frame, packet.stream, clock, numbers, faults[index].take())
                     numbers += 1
@@ -138,11 +145,23 @@ class LiveFeed:
         if resampler is not None:
             self._put_sound(resampler.flush())
 
+    def _settle(self, clock: MediaClock, raw: float | None) -> bool:
+        """Keep a stream's clock near ours, whatever it does; False: closing."""
+        now = monotonic()
+        self._began = now if self._began is None else self._began
+        if raw is None:
+            return True
+        lead = clock.lead(raw, now - self._began)
+        if not self._pieces and abs(lead) > _LEAP_S:
+            clock.shift(-lead)
+        return not (self._pieces and lead > _LEAD_S and self._closing.wait(min(lead - _LEAD_S, _LEAP_S)))
+
     def _put_picture(self, frame: av.VideoFrame, stream: object, clock: MediaClock, number: int, faults: int) -> None:
         step = decode.step_of(frame, stream)
         time = clock.stamp(decode.raw_time(frame, stream), step, None)
         aspect = sane_aspect(stream.sample_aspect_ratio or stream.codec_context.sample_aspect_ratio)  # type: ignore[attr-defined]
         picture = Picture(frame, aspect, time, step, number, monotonic(), faults)
+        self.received = picture.captured
         with self._change:
             while len(self._slot) >= self._slot_items and not self._closing.is_set():
                 if self._drop:
@@ -157,6 +176,8 @@ class LiveFeed:
 
     def _put_sound(self, chunks: Iterator[Chunk]) -> None:
         for chunk in chunks:
+            if self._video is None:
+                self.received = monotonic()
             while not self._closing.is_set():
                 try:
                     self._sound_queue.put(chunk, timeout=_PICTURE_WAIT_S)

@@ -10,10 +10,10 @@ import av
 from edge.capture import decode
 from edge.capture.address import Address
 from edge.errors import SourceError
+from edge.settings import CaptureSettings
 from edge.types.media import SourceKind
 
-_OPEN_S = 8.0  # a stream that does not answer within this cannot be reached, s
-_READ_S = 10.0  # a stream that sends nothing for this long has ended, s
+_DEFAULTS = CaptureSettings()
 _ODD_FORMATS = {"tty", "concat", "hls_text"}  # FFmpeg takes plain text for these
 _LARGE_PX = (
     1280 * 720
@@ -24,8 +24,12 @@ _FIRST_PACKETS = 3000  # packets of one stream within which something must be de
 av.logging.set_level(av.logging.PANIC)
 
 
-def opened(address: Address) -> av.container.InputContainer:
+def opened(address: Address, settings: CaptureSettings = _DEFAULTS) -> av.container.InputContainer:
     """Open a container.
+
+    Args:
+        address: of a file or a stream.
+        settings: how long a stream is waited for, and how RTSP sends.
 
     Raises:
         SourceError: it cannot be opened.
@@ -34,7 +38,7 @@ def opened(address: Address) -> av.container.InputContainer:
     options: dict[str, str] = {}
     kind = address.kind
     if kind is SourceKind.RTSP:
-        options = {"rtsp_transport": "tcp"}
+        options = {"rtsp_transport": settings.rtsp_transport}
     # The prefix keeps names with a colon or a percent sign from being read as something else.
     location = f"file:{address.location}" if kind is SourceKind.FILE else address.location
     live = kind in (SourceKind.RTSP, SourceKind.HTTP)
@@ -45,17 +49,17 @@ def opened(address: Address) -> av.container.InputContainer:
             format="v4l2" if kind is SourceKind.USB else None,
             options=options,
             metadata_errors="replace",
-            timeout=(_OPEN_S, _READ_S) if live else None,
+            timeout=(settings.connect_s, 2 * settings.stall_s) if live else None,
         )
     except (av.FFmpegError, OSError, ValueError) as error:
-        raise SourceError(shown, _sentence(address, error)) from error
+        raise SourceError(shown, _sentence(address, error, settings.connect_s)) from error
     if container.format.name in _ODD_FORMATS:
         container.close()
         raise SourceError(shown, f"“{shown}” is a text file: name a video, a sound file or a picture.")
     return container
 
 
-def _sentence(address: Address, error: Exception) -> str:
+def _sentence(address: Address, error: Exception, patience: float) -> str:
     shown = address.shown
     if address.kind is SourceKind.FILE:
         if isinstance(error, PermissionError):
@@ -77,7 +81,7 @@ def _sentence(address: Address, error: Exception) -> str:
     if isinstance(error, av.InvalidDataError | ValueError):
         return f"“{shown}” answers, but sends no video or sound: check the path in the address."
     if isinstance(error, TimeoutError | av.ExitError):
-        return f"“{shown}” does not answer within {_OPEN_S:.0f} s: check that the camera is on and in this network."
+        return f"“{shown}” does not answer within {patience:.0f} s: check that the camera is on and in this network."
     return f"“{shown}” cannot be reached: check the address and that the camera is on."
 
 

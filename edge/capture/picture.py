@@ -9,6 +9,7 @@ from typing import Any
 import av
 import cv2
 import numpy as np
+from av.video.reformatter import VideoReformatter
 from numpy.typing import NDArray
 
 from edge.capture.cuts import Grey
@@ -62,7 +63,10 @@ class Picture:
             return np.asarray(cv2.resize(self.content, (width, height), interpolation=cv2.INTER_AREA), dtype=np.uint8)
         frame = self.content
         width, height = fitted(frame.width, frame.height, self.aspect, max_side)
-        bgr = frame.reformat(width=width, height=height, format="bgr24", interpolation="AREA", threads=1).to_ndarray()
+        # A converter of its own: the frame's would be shared by the threads that look at a picture.
+        convert = VideoReformatter()
+        shaped = convert.reformat(frame, width=width, height=height, format="bgr24", interpolation="AREA", threads=1)
+        bgr = shaped.to_ndarray()
         return upright(np.asarray(bgr, dtype=np.uint8), display_matrix(frame))
 
     def _grey(self, size: tuple[int, int]) -> Grey:

@@ -188,7 +188,7 @@ class SoundTrack:
         """The first real sample at or after `begin`; None if there is none (or not yet)."""
         self.reach(begin + 1)
         for chunk in self._chunks:
-            if chunk.begin + len(chunk.samples) > begin:
+            if len(chunk.samples) and chunk.begin + len(chunk.samples) > begin:
                 return max(begin, chunk.begin)
         return None
 

@@ -7,21 +7,24 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any
 
 import av
 
 from edge.capture import decode, media
 from edge.capture.address import Address, parse_address
+from edge.capture.csi import CsiCamera
 from edge.capture.feed import Feed, RecordedFeed
+from edge.capture.handle import Source, StartFrom
 from edge.capture.live import LiveFeed
+from edge.capture.pattern import Pattern
 from edge.capture.picture import display_matrix, fitted, sane_aspect, turns
+from edge.capture.push import MadeFeed
 from edge.capture.sound import SoundTrack
 from edge.capture.stills import STILL_S, is_still, read_still, still_pictures
 from edge.capture.timestamps import MediaClock
-from edge.clock import utc_now
+from edge.clock import monotonic, utc_now
 from edge.errors import SourceError
 from edge.settings import CaptureSettings
 from edge.types.media import Mode, SourceInfo, SourceKind
@@ -33,88 +36,12 @@ _RUN_UP_S = 10.0  # a resumed run decodes from a key frame this much before, s
 _APART_S = 600.0  # picture and sound whose first stamps differ more have separate time bases, s
 
 
-class StartFrom(StrEnum):
-    """Where the start time of a source was taken from."""
-
-    GIVEN = "given"  # by the caller
-    RECORDED = "recorded"  # the container says when it was made
-    MODIFIED = "modified"  # the file's modification time minus its duration
-    NOW = "now"  # a live source
-
-
-@dataclass(slots=True)
-class _Progress:
-    position: float = 0.0
-
-
-class _Opener(Protocol):
-    def __call__(self, mode: Mode, resume_at: float, stopped: Callable[[], bool]) -> Feed: ...
-
-
-class Source:
-    """A source that was opened and looked into; a context manager."""
-
-    def __init__(
-        self,
-        info: SourceInfo,
-        start_from: StartFrom,
-        opener: _Opener,
-        *,
-        live: bool,
-        release: Callable[[], None] = lambda: None,
-    ) -> None:
-        """Made by `open_source`; `release` lets go of what `opener` was not asked for."""
-        self.info = info
-        self.start_from = start_from
-        self.live = live
-        self._opener = opener
-        self._release = release
-        self._progress = _Progress()
-        self._feed: Feed | None = None
-
-    @property
-    def position(self) -> float:
-        """Media time that reading has reached, s."""
-        return self._progress.position
-
-    def report(self, position: float) -> None:
-        """Tell the media time that was reached, s (called by the segmenter)."""
-        self._progress.position = position
-
-    def feed(self, mode: Mode, resume_at: float, stopped: Callable[[], bool]) -> Feed:
-        """Start reading; an earlier feed of this source is closed.
-
-        Args:
-            mode: whether a live source may drop pictures.
-            resume_at: media s before which pictures are not needed (some come nevertheless); sound comes whole.
-            stopped: whether to give up.
-        """
-        self._close_feed()
-        self._feed = self._opener(mode, resume_at, stopped)
-        return self._feed
-
-    def close(self) -> None:
-        """Stop reading; may be called twice."""
-        self._close_feed()
-        self._release()
-
-    def _close_feed(self) -> None:
-        if self._feed is not None:
-            self._feed.close()
-            self._feed = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
 def open_source(uri: str, *, camera: str | None, start: float | None, settings: CaptureSettings) -> Source:
     """Open a source and look into it.
 
     Args:
-        uri: a file (video, sound or still image), `rtsp(s)://…`, `http(s)://…`, `usb:N` or `/dev/videoN`.
+        uri: a file (video, sound or still image), `rtsp(s)://…`, `http(s)://…`, `usb:N`, `/dev/videoN`, `csi:N`
+            or `test:` (a moving pattern with a tone).
         camera: the name of the camera; None: from the file's name or the host.
         start: UTC of media time 0, POSIX seconds; None: when the recording was made (`Source.start_from` says how that
             is known); a live source starts now.
@@ -128,6 +55,10 @@ def open_source(uri: str, *, camera: str | None, start: float | None, settings: 
     """
     address = parse_address(uri)
     name = camera or address.name
+    if address.kind is SourceKind.PUSH:
+        raise SourceError(address.shown, "A publisher sends to a push: camera; it needs `reflectworld run`.")
+    if address.kind in (SourceKind.TEST, SourceKind.CSI):
+        return _open_made(address, name, start, settings)
     if address.kind is not SourceKind.FILE:
         return _open_stream(address, name, start, settings)
     head = _checked_head(address)
@@ -206,9 +137,28 @@ def _open_recording(address: Address, camera: str, start: float | None, fingerpr
     return Source(info, start_from, opener, live=False)
 
 
+def _open_made(address: Address, camera: str, start: float | None, settings: CaptureSettings) -> Source:
+    """A source that a thread of ours makes: the test pattern, or a camera with a Python library of its own."""
+    fingerprint = hashlib.blake2b(address.shown.encode(), digest_size=16).hexdigest()
+    maker: Pattern | CsiCamera = Pattern() if address.kind is SourceKind.TEST else CsiCamera(int(address.location))
+    info = _info(
+        address,
+        camera,
+        fingerprint,
+        start if start is not None else utc_now(),
+        _Facts(0, 0 if maker.sound else None, 0.0, 0.0, None, None, maker.size),
+    )
+
+    def opener(mode: Mode, resume_at: float, stopped: Callable[[], bool]) -> Feed:  # it goes on from now
+        return MadeFeed(maker, monotonic(), settings)
+
+    start_from = StartFrom.GIVEN if start is not None else StartFrom.NOW
+    return Source(info, start_from, opener, live=True, release=maker.close)
+
+
 def _open_stream(address: Address, camera: str, start: float | None, settings: CaptureSettings) -> Source:
     fingerprint = hashlib.blake2b(address.shown.encode(), digest_size=16).hexdigest()
-    container = media.opened(address)
+    container = media.opened(address, settings)
     duration = media.duration_of(container)
     if address.kind is SourceKind.HTTP and duration is not None:
         # A recording behind a link: it is read in order like a file.
@@ -238,7 +188,7 @@ def _open_stream(address: Address, camera: str, start: float | None, settings: C
     waiting: list[av.container.InputContainer] = [container]
 
     def opener(mode: Mode, resume_at: float, stopped: Callable[[], bool]) -> Feed:  # it goes on from now
-        running = waiting.pop() if waiting else media.opened(address)
+        running = waiting.pop() if waiting else media.opened(address, settings)
         return LiveFeed(running, facts.video, facts.audio, settings, drop=mode is Mode.LIVE_LATENCY)
 
     def release() -> None:

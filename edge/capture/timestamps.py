@@ -56,6 +56,19 @@ class MediaClock:
         self._step = step
         return at
 
+    def lead(self, raw: float, now: float) -> float:
+        """How far a stamp lies ahead of what another clock says, s.
+
+        Args:
+            raw: the stamp, s.
+            now: media time by that clock, s.
+        """
+        return raw + self._offset - now
+
+    def shift(self, seconds: float) -> None:
+        """Take later stamps as that much later: the source's own clock has leapt."""
+        self._offset += seconds
+
     def _place(self, raw: float | None, following: float | None) -> float:
         expected = 0.0 if self._last is None else self._last + self._step
         if raw is None:

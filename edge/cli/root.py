@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from edge import __version__
-from edge.cli import models, people, recall, state, watch
+from edge.cli import cameras, config, devices, models, pair, people, recall, run, state, watch
 from edge.cli.console import complain, say
 from edge.errors import ReflectWorldError
 
@@ -39,10 +39,15 @@ def _common(
 
 
 app.command()(watch.watch)
+app.command()(run.run)
+app.add_typer(cameras.app, name="cameras")
+app.add_typer(config.app, name="config")
 app.command()(recall.ask)
 app.command()(recall.search)
 app.command()(recall.timeline)
 app.add_typer(people.app, name="people")
+app.command()(pair.pair)
+app.add_typer(devices.app, name="devices")
 app.command()(state.status)
 app.command()(state.doctor)
 app.add_typer(models.app, name="models")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import typer
 
 from edge.app.health import Check, State, diagnose, look
 from edge.cli.console import HomeOption, JsonOption, print_json, say, settings_for
 from edge.clock import iso, to_local
+from edge.serve.local import ServiceAbsentError, local_client
 
 
 def status(
@@ -14,9 +18,11 @@ def status(
     home: HomeOption = None,
 ) -> None:
     """Show how much is remembered, from which cameras, and how far each source got."""
-    state = look(settings_for(home))
+    settings = settings_for(home)
+    running = _service(settings.home)
+    state = look(settings)
     if json:
-        print_json(_state_json(state))
+        print_json(_state_json(state, running))
         return
     counts = state.counts
     say(f"Memory at {state.home} ({counts.bytes / 1e6:.1f} MB on disk, {state.free_bytes / 1e9:.1f} GB free)")
@@ -28,12 +34,39 @@ def status(
             f"  {counts.traces} moments, {counts.entities} people and voices, {counts.observations} observations, "
             f"{counts.utterances} utterances, {counts.key_frames} pictures"
         )
+    _say_service(running)
     for work in state.busy:
         say(f"  {work} is running")
     for source in state.sources:
         length = f" of {source.duration:.0f} s" if source.duration else ""
         done = "finished" if source.finished else "not finished: watch it again to go on"
         say(f"  {source.camera}: {source.uri}, {source.position:.0f} s{length}, {done}")
+
+
+def _service(home: Path) -> dict[str, Any] | None:
+    """What the running service says of itself; None: none runs."""
+    client = local_client(home)
+    if client is None:
+        return None
+    try:
+        with client:
+            answer: dict[str, Any] = client.call("GET", "/api/v1/status")
+    except ServiceAbsentError:
+        return None  # it was killed and left its file behind
+    return answer
+
+
+def _say_service(running: dict[str, Any] | None) -> None:
+    if running is None:
+        return
+    say(f"  The service has run for {running['uptime_s']:.0f} s; its loop lags {running['loop_lag_ms']:.0f} ms at most")
+    for camera in running["cameras"]:
+        dropped = f", {camera['dropped']} pictures dropped" if camera["dropped"] else ""
+        detail = f": {camera['detail']}" if camera["detail"] else ""
+        say(f"  {camera['name']} is {camera['state']}{detail} ({camera['fps']:.1f} looks a second{dropped})")
+    for name, fill in running["channels"].items():
+        if fill["items"] or fill["dropped"]:
+            say(f"  channel {name}: {fill['items']} of {fill['bound']} wait, {fill['dropped']} dropped")
 
 
 def doctor(json: JsonOption = False, home: HomeOption = None) -> None:
@@ -55,7 +88,7 @@ def _line(check: Check) -> str:
     return f"{'ok  ' if check.ok else 'BAD '} {check.name}: {check.detail}{remedy}"
 
 
-def _state_json(state: State) -> dict[str, object]:
+def _state_json(state: State, running: dict[str, Any] | None) -> dict[str, object]:
     counts = state.counts
     return {
         "home": str(state.home),
@@ -69,6 +102,7 @@ def _state_json(state: State) -> dict[str, object]:
         "utterances": counts.utterances,
         "key_frames": counts.key_frames,
         "busy": list(state.busy),
+        "service": running,
         "sources": [
             {
                 "camera": source.camera,

@@ -7,6 +7,8 @@ changed the memory.
 
 from __future__ import annotations
 
+import numpy as np
+
 from edge.identity.names import names_in
 from edge.identity.resolution import Resolution
 from edge.identity.resolver import resolve
@@ -22,7 +24,7 @@ from edge.identity.state import (
 )
 from edge.memory import Store
 from edge.settings import IdentitySettings
-from edge.types.evidence import SegmentEvidence
+from edge.types.evidence import SegmentEvidence, Vector
 from edge.types.records import (
     Committed,
     EntityRecord,
@@ -59,6 +61,33 @@ class Identifier:
         if self._version is None or self._store.data_version() != self._version:
             self.refresh()
         return resolve(evidence, self._state(evidence, dated=dated), self._settings)
+
+    def recognise(self, face: Vector, embedder: str) -> int | None:
+        """Who a face seems to be, by the rule of a match alone; nothing is decided by it.
+
+        Args:
+            face: unit vector (d,).
+            embedder: key of the network that made it.
+
+        Returns:
+            The entity; None: nobody is near enough, or two are.
+
+        Raises:
+            StoreError: the memory cannot be read.
+        """
+        if self._version is None or self._store.data_version() != self._version:
+            self.refresh()
+        table = self._galleries.get((Modality.FACE, embedder))
+        if table is None:
+            return None
+        gallery = table.view()
+        scores = gallery.scores(face)
+        order = np.argsort(-scores)[:2]
+        if not len(order) or scores[order[0]] < self._settings.face_match:
+            return None
+        if len(order) > 1 and scores[order[0]] - scores[order[1]] < self._settings.face_margin:
+            return None
+        return int(gallery.owners[order[0]])
 
     def committed(self, resolution: Resolution, committed: Committed) -> None:
         """Follow a critical commit that went through; call it once for each, in order."""

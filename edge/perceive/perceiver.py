@@ -14,6 +14,7 @@ from edge.perceive.conclude import Looks, face_evidences, is_animal, is_nothing,
 from edge.perceive.embed import Embedder, mean_vector
 from edge.perceive.faces import FaceFinder, FoundFace, align
 from edge.perceive.geometry import area, clip
+from edge.perceive.glimpse import Glimpses
 from edge.perceive.keyframes import KeyFrameChooser
 from edge.perceive.mouth import compare
 from edge.perceive.objects import ObjectDetector
@@ -112,6 +113,7 @@ class Perceiver:
         self._looks = Looks()
         self._object_runs = 0
         self._face_runs = 0
+        self._glimpses = None if self._face_embedder is None else Glimpses(self._face_embedder, self._settings)
         self._owed: _Glance | None = None  # the last frame, when it had a light look only
         self._owed_objects = False  # the object detector did not see it
 
@@ -149,6 +151,25 @@ class Perceiver:
         self._owed = glance if detections is None or glance.look is FaceLook.NONE else None
         self._owed_objects = detections is None
         return Sight(frame.at, width, height, self._in_view(), detections or (), glance.faces)
+
+    def faces_now(self) -> dict[str, Vector]:
+        """The faces in view that are good enough to be known by, for a live view; the evidence does not depend on it.
+
+        Returns:
+            Anchor as in `Sight` → unit vector of `face_embedder`.
+
+        Raises:
+            InferenceError: the network failed.
+        """
+        if self._glimpses is None:
+            return {}
+        people = [tracklet for tracklet in self._tracker.in_view if tracklet.label == PERSON]
+        return {f"a{number + 1}": vector for number, vector in self._glimpses.of(people).items()}
+
+    @property
+    def face_embedder(self) -> str:
+        """Key of the face embedder; "" without one."""
+        return "" if self._face_embedder is None else self._face_embedder.key
 
     def _detect(self, image: Image) -> tuple[Detection, ...]:
         if self._objects is None:

@@ -22,6 +22,9 @@ class SourceKind(StrEnum):
     RTSP = "rtsp"
     HTTP = "http"
     USB = "usb"
+    CSI = "csi"  # a ribbon-cable camera of a Raspberry Pi
+    PUSH = "push"  # a publisher sends it
+    TEST = "test"  # made in code
     REPLAY = "replay"  # already described segments
 
 

@@ -1,0 +1,288 @@
+"""The service: one event loop that owns every task by name, and the cameras in their threads.
+
+Shutdown is structured: `stop` ends the serving tasks and tells all cameras to finish their open segments; `run` returns
+when those are durable, at the latest after `SHUTDOWN_S`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import structlog
+
+from edge.app.camera import Camera, Shared, tell_person
+from edge.app.cameras import CameraBook, CameraConfig, camera_config
+from edge.app.events import Events
+from edge.app.pulse import Pulse
+from edge.app.remember import Rememberer
+from edge.app.rooms import Rooms, open_rooms
+from edge.capture import PushSource
+from edge.clock import monotonic, utc_now
+from edge.errors import NotFoundError, UserError
+from edge.memory import Store
+from edge.recall import Recall
+from edge.serve import CameraStatus, Device, Fill, Vitals
+from edge.serve.network import device_name
+from edge.settings import Settings
+from edge.types.records import EntityRecord
+
+log = structlog.get_logger(__name__)
+
+SHUTDOWN_S = 4.5  # the cameras have this long to finish, s
+_TICK_S = 0.25  # s between looks at the cameras
+
+Job = Callable[["Service"], Coroutine[Any, Any, None]]
+
+
+class Service:
+    """Watches all cameras and answers for them. Made by `open_service`."""
+
+    def __init__(self, rooms: Rooms) -> None:
+        self.settings = rooms.settings
+        self.rooms = rooms
+        self.store: Store = rooms.store
+        self.recall = Recall(rooms.store, rooms.embedder, rooms.settings.recall)
+        self.events = Events()
+        self._shared = Shared(rooms, Rememberer(rooms.store, rooms.identifier, rooms.embedder), self.events)
+        self._book = CameraBook(rooms.settings.home)
+        self._cameras: dict[str, Camera] = {}
+        self._pulse = Pulse()
+        self._started = utc_now()
+        self._stopping: asyncio.Event | None = None
+        self._group: asyncio.TaskGroup | None = None
+        self._running = False
+
+    # -- life -----------------------------------------------------------------------------------------------------------
+
+    async def run(self, jobs: Sequence[tuple[str, Job]] = (), *, cameras: Sequence[CameraConfig] = ()) -> None:
+        """Run until `stop`; the caller's loop becomes the service's.
+
+        Args:
+            jobs: what else runs in it, by name, for example the server; a job that fails ends the service.
+            cameras: watched beside those of `cameras.toml`, and not kept there.
+
+        Raises:
+            BaseExceptionGroup: a job failed.
+        """
+        self._stopping = asyncio.Event()
+        self._running = True
+        for config in cameras:
+            if config.name in self._cameras or any(known.name == config.name for known in self._book):
+                raise UserError(f"There are two cameras “{config.name}”: give one of them another name.")
+            self._cameras[config.name] = Camera(config, self._shared)
+        for config in self._book:
+            if config.enabled:
+                self._cameras[config.name] = Camera(config, self._shared)
+        try:
+            async with asyncio.TaskGroup() as group:
+                self._group = group
+                for camera in self._cameras.values():
+                    camera.start()
+                owned = [
+                    group.create_task(self._pulse.run(), name="pulse"),
+                    group.create_task(self._watch_cameras(), name="cameras"),
+                ]
+                owned += [group.create_task(job(self), name=name) for name, job in jobs]
+                await self._stopping.wait()
+                self._running = False
+                for camera in self._cameras.values():
+                    camera.stop()
+                self.events.close()
+                for task in owned[2:]:
+                    task.cancel()
+                await self._finish_cameras()
+                for task in owned[:2]:
+                    task.cancel()
+        finally:
+            self._running = False
+            self._group = None
+            for camera in self._cameras.values():
+                camera.stop()
+
+    def stop(self) -> None:
+        """End `run`; idempotent, on its loop (also from a signal handler of the loop)."""
+        if self._stopping is not None:
+            self._stopping.set()
+
+    def spawn(self, name: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run something for as long as the service runs; it is cancelled at its end.
+
+        Raises:
+            RuntimeError: the service does not run.
+        """
+        if self._group is None or not self._running or self._stopping is None:
+            work.close()
+            raise RuntimeError("The service does not run.")
+        return self._group.create_task(self._until_stopped(work), name=name)
+
+    async def _until_stopped(self, work: Coroutine[Any, Any, None]) -> None:
+        assert self._stopping is not None  # noqa: S101  # spawn has seen it; tells mypy
+        task = asyncio.ensure_future(work)
+        stopped = asyncio.ensure_future(self._stopping.wait())
+        try:
+            await asyncio.wait({task, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                task.result()
+        finally:
+            for one in (task, stopped):
+                one.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    async def _watch_cameras(self) -> None:
+        while True:
+            for camera in tuple(self._cameras.values()):
+                camera.tick()
+            await asyncio.sleep(_TICK_S)
+
+    async def _finish_cameras(self) -> None:
+        deadline = monotonic() + SHUTDOWN_S
+        for name, camera in self._cameras.items():
+            if not await asyncio.to_thread(camera.join, deadline - monotonic()):
+                log.error("camera.unfinished", camera=name, seconds=SHUTDOWN_S)
+
+    # -- what is asked of it ---------------------------------------------------------------------------------------------
+
+    @property
+    def cameras(self) -> Sequence[CameraStatus]:
+        """All cameras as they are now, in the order of their names."""
+        return [self._cameras[name].status for name in sorted(self._cameras)]
+
+    @property
+    def vitals(self) -> Vitals:
+        """How the service is."""
+        waiting, lost = self.events.fill
+        channels = {"events": Fill(waiting, 64, lost)}
+        for camera in tuple(self._cameras.values()):
+            channels |= camera.channels
+        return Vitals(
+            started=self._started,
+            loop_lag_ms=round(self._pulse.percentile(0.99) * 1000, 2),
+            loop_stalls=self._pulse.stalls,
+            channels=channels,
+            missing=self.rooms.missing,
+            networks=self.rooms.runtime.description,
+            name=device_name(self.settings.serve),
+        )
+
+    async def add_camera(self, name: str, uri: str) -> CameraStatus:
+        """Keep a camera and start to watch it.
+
+        Raises:
+            UserError: the name is taken or cannot be one.
+            SourceError: the address cannot be one.
+        """
+        config = camera_config(name, uri)
+        if config.name in self._cameras:
+            raise UserError(f"There is a camera “{config.name}” already: choose another name, or remove that one.")
+        await asyncio.to_thread(self._book.add, config)
+        return self._begin(config).status
+
+    async def remove_camera(self, name: str) -> None:
+        """Stop to watch a camera and forget its address; what it saw stays.
+
+        Raises:
+            NotFoundError: there is none of this name.
+        """
+        camera = self._camera(name)
+        del self._cameras[name]
+        camera.stop()
+        with suppress(NotFoundError):  # it was given for this run only
+            await asyncio.to_thread(self._book.remove, name)
+        await asyncio.to_thread(camera.join, SHUTDOWN_S)
+
+    async def pause_camera(self, name: str) -> CameraStatus:
+        """Stop to watch until `resume_camera`; the open segment is remembered.
+
+        Raises:
+            NotFoundError: there is none of this name.
+        """
+        return await self._set_paused(name, paused=True)
+
+    async def resume_camera(self, name: str) -> CameraStatus:
+        """Go on watching.
+
+        Raises:
+            NotFoundError: there is none of this name.
+        """
+        return await self._set_paused(name, paused=False)
+
+    async def _set_paused(self, name: str, *, paused: bool) -> CameraStatus:
+        camera = self._camera(name)
+        if paused:
+            camera.pause()
+        else:
+            camera.resume()
+        with suppress(NotFoundError):  # it was given for this run only
+            await asyncio.to_thread(self._book.pause, name, paused)
+        return camera.status
+
+    def latest_jpeg(self, camera: str) -> bytes | None:
+        """The latest picture of a camera; None: none yet, or it is paused. Encodes: from any thread, not on the loop.
+
+        Raises:
+            NotFoundError: there is no camera of this name.
+        """
+        return self._camera(camera).latest_jpeg()
+
+    def push_source(self, camera: str, device: Device | None = None) -> PushSource:
+        """The source of a camera that a publisher feeds; made on first use, taken over from an earlier publisher.
+
+        Args:
+            camera: its name.
+            device: who publishes.
+
+        Raises:
+            UserError: the name cannot be one, or is that of a camera that is fetched.
+        """
+        known = self._cameras.get(camera)
+        if known is None:
+            config = camera_config(camera, "push:")
+            self._book.add(config)
+            known = self._begin(config)
+            log.info("camera.published", camera=camera, device=None if device is None else device.name)
+        if known.port is None:
+            raise UserError(f"“{camera}” is a camera that is fetched; publish under another name.")
+        return known.port.publish()
+
+    async def name_person(self, entity: int, name: str | None) -> EntityRecord:
+        """Give a person a name on the user's authority, or take it away (None), and tell everybody.
+
+        Raises:
+            NotFoundError: nobody has this id.
+            UserError: not a name.
+        """
+        if name is None:
+            record = await asyncio.to_thread(self.store.clear_name, entity)
+        else:
+            record = await asyncio.to_thread(self.store.set_name, entity, name)
+        await asyncio.to_thread(tell_person, self.events, self.rooms, entity, new=False)
+        return record
+
+    def _begin(self, config: CameraConfig) -> Camera:
+        camera = Camera(config, self._shared)
+        self._cameras[config.name] = camera
+        if self._running:
+            camera.start()
+        return camera
+
+    def _camera(self, name: str) -> Camera:
+        camera = self._cameras.get(name)
+        if camera is None:
+            known = ", ".join(sorted(self._cameras)) or "none yet"
+            raise NotFoundError(name[:60], f"There is no camera “{name[:60]}”; the cameras are: {known}.")
+        return camera
+
+
+@contextmanager
+def open_service(settings: Settings) -> Iterator[Service]:
+    """Open the memory, load the networks, and be ready to `run`.
+
+    Raises:
+        StoreError: another service runs on this memory, or it cannot be opened.
+    """
+    with open_rooms(settings) as rooms, rooms.store.claim("service", "reflectworld run"):
+        yield Service(rooms)

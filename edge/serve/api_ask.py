@@ -1,0 +1,50 @@
+"""Asking and searching: the same tools as on the command line."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from edge.recall import Filters, Level
+from edge.serve import inputs, shapes
+from edge.serve.context import Context
+from edge.serve.forms import Answered, Found, Page, Question
+from edge.serve.protocols import Scope
+
+
+def ask_router(context: Context) -> APIRouter:
+    """The routes."""
+    router = APIRouter(prefix="/api/v1", tags=["ask"], dependencies=[context.needs(Scope.ASK)])
+    recall = context.service.recall
+
+    @router.get("/search")
+    async def search(
+        q: Annotated[str, Query(min_length=1, max_length=20_000, description="words or a question")],
+        level: Annotated[Level, Query(description="what to find")] = Level.TRACE,
+        limit: Annotated[int, Query(ge=1, le=200)] = 10,
+        since: Annotated[str | None, Query(max_length=100, description="ISO 8601 or words: “yesterday”")] = None,
+        until: Annotated[str | None, Query(max_length=100)] = None,
+        camera: Annotated[str | None, Query(max_length=200)] = None,
+        person: Annotated[str | None, Query(max_length=200, description="name, “person 3” or id")] = None,
+    ) -> Page[Found]:
+        """Search by words and by meaning, best first."""
+
+        def read() -> Page[Found]:
+            filters = Filters(
+                inputs.instant(since, end=False), inputs.instant(until, end=True), camera or None, person or None
+            )
+            return Page(items=[shapes.found(one) for one in recall.search(level, q, filters, limit)], next=None)
+
+        return await context.workers.run(read)
+
+    @router.post("/ask")
+    async def ask(question: Question) -> Answered:
+        """Answer a question from what was seen and heard."""
+
+        def read() -> Answered:
+            return shapes.answered(recall.ask(question.question, inputs.instant(question.at, end=True)))
+
+        return await context.workers.run(read)
+
+    return router

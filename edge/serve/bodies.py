@@ -1,0 +1,74 @@
+"""What a request may weigh and how long it may take to arrive."""
+
+from __future__ import annotations
+
+import asyncio
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from edge.serve.problems import problem
+
+_BODILESS = {"GET", "HEAD", "OPTIONS", "DELETE"}
+
+
+class BoundedBodies:
+    """ASGI: reads the whole body, up to a bound and within a time, before the app sees the request.
+
+    A body that is too large is refused before it is read where the client says how long it is.
+    """
+
+    def __init__(self, app: ASGIApp, max_bytes: int, timeout_s: float) -> None:
+        self._app = app
+        self._max_bytes = max_bytes
+        self._timeout_s = timeout_s
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        declared = headers.get("content-length", "")
+        if not declared and "transfer-encoding" not in headers and scope["method"] in _BODILESS:
+            await self._app(scope, receive, send)
+            return
+        if declared.isascii() and declared.isdigit() and int(declared[:18]) > self._max_bytes:
+            await self._too_large()(scope, receive, send)
+            return
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                body = await self._read(receive)
+        except TimeoutError:
+            detail = f"The request took longer than {self._timeout_s:g} s to arrive; send it again over a better link."
+            await problem(408, "slow", detail, headers={"Connection": "close"})(scope, receive, send)
+            return
+        if body is None:
+            await self._too_large()(scope, receive, send)
+            return
+        messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def replay() -> Message:
+            return messages.pop() if messages else await receive()
+
+        await self._app(scope, replay, send)
+
+    async def _read(self, receive: Receive) -> bytes | None:
+        """The body; None: it is too large."""
+        parts: list[bytes] = []
+        size = 0
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return b"".join(parts)  # whoever reads on is told that it has gone
+            part = message.get("body", b"")
+            size += len(part)
+            if size > self._max_bytes:
+                return None
+            parts.append(part)
+            if not message.get("more_body", False):
+                return b"".join(parts)
+
+    def _too_large(self) -> ASGIApp:
+        detail = f"The request is larger than {self._max_bytes} bytes; send less."
+        return problem(413, "too-large", detail, headers={"Connection": "close"})

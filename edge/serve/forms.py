@@ -1,0 +1,319 @@
+"""The JSON forms of the API. They are those of the command line (docs/json.md), with more where a page needs it.
+
+Times are ISO 8601 with the offset of the device's zone.
+"""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Item = TypeVar("Item")
+
+
+class Form(BaseModel):
+    """Base: unknown members are refused in requests."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Page(Form, Generic[Item]):
+    """Some of many."""
+
+    items: list[Item]
+    next: str | None = Field(None, description="give it as `before` to get what follows; null: nothing follows")
+
+
+class Who(Form):
+    """Somebody who takes part."""
+
+    id: str
+    title: str = Field(description="the name, or “person 3”")
+
+
+class Line(Form):
+    """One line of a moment."""
+
+    at: str
+    text: str
+
+
+class Words(Form):
+    """Something that was said."""
+
+    id: str
+    trace: str
+    start: str
+    end: str
+    speaker: str | None = Field(description="id of a person; null: not known")
+    speaker_name: str | None
+    text: str
+
+
+class Moment(Form):
+    """One remembered segment."""
+
+    id: str
+    camera: str
+    start: str
+    end: str
+    text: str = Field(description="what was seen; empty where there was only speech")
+    lines: list[Line]
+    entities: list[Who]
+    utterances: list[Words]
+    key_frames: list[str]
+
+
+class Mark(Form):
+    """A box on a picture."""
+
+    label: str
+    entity: str | None
+    title: str | None = Field(description="of the entity")
+    box: tuple[float, float, float, float] = Field(
+        description="x1, y1, x2, y2 as fractions of the picture's width and height"
+    )
+
+
+class KeyFrame(Form):
+    """A stored picture; `/pictures/{id}` gives the JPEG."""
+
+    id: str
+    at: str
+    width: int
+    height: int
+    marks: list[Mark]
+
+
+class Seen(Form):
+    """One observation."""
+
+    id: str
+    trace: str
+    camera: str
+    label: str
+    entity: str | None
+    start: str
+    end: str
+    text: str
+    score: float
+
+
+class Why(Form):
+    """A decision about who somebody is."""
+
+    id: str
+    outcome: str
+    entity: str | None
+    reason: str
+
+
+class WholeMoment(Moment):
+    """A moment with all that is known of it."""
+
+    observations: list[Seen]
+    pictures: list[KeyFrame]
+    decisions: list[Why]
+    before: str | None = Field(description="the moment before it on the same camera")
+    after: str | None
+
+
+class DayMoment(Form):
+    """A moment as a timeline shows it."""
+
+    id: str
+    camera: str
+    start: str
+    end: str
+    text: str
+    people: list[str] = Field(description="ids")
+    key_frame: str | None
+
+
+class Day(Form):
+    """A day of the device's calendar."""
+
+    date: str
+    start: str
+    end: str
+    moments: list[DayMoment] = Field(description="oldest first")
+    people: list[Who]
+    cameras: list[str]
+    previous: str | None = Field(description="the day before it that has moments")
+    next: str | None
+
+
+class DayCount(Form):
+    """How much a day holds."""
+
+    date: str
+    moments: int
+
+
+class Person(Form):
+    """Somebody who is remembered."""
+
+    id: str
+    title: str
+    name: str | None
+    name_source: str
+    kind: str
+    first_seen: str
+    last_seen: str
+    seen: int = Field(description="observations")
+    face: str | None = Field(description="path of the best picture of the face")
+
+
+class Face(Form):
+    """A picture of a face."""
+
+    path: str
+    at: str
+    trace: str | None
+
+
+class NameHeard(Form):
+    """A name that was heard for somebody."""
+
+    name: str
+    source: str
+    at: str
+    accepted: bool
+    utterance: str | None
+
+
+class WholePerson(Person):
+    """A person with what is known of them."""
+
+    faces: list[Face] = Field(description="best first")
+    sightings: list[Seen] = Field(description="newest first")
+    utterances: list[Words] = Field(description="newest first")
+    names_heard: list[NameHeard]
+
+
+class NewName(Form):
+    """What to call somebody."""
+
+    name: str | None = Field(max_length=200, description="null: take the name away")
+
+
+class Found(Form):
+    """One result of a search."""
+
+    id: str
+    level: str
+    trace: str
+    camera: str
+    start: str
+    end: str
+    score: float
+    text: str
+    entities: list[Who]
+    key_frame: str | None
+
+
+class Question(Form):
+    """A question to the memory."""
+
+    question: str = Field(min_length=1, max_length=20_000)
+    at: str | None = Field(None, description="ask as if it were then: nothing that ended later is used")
+
+
+class Answered(Form):
+    """An answer, and what it rests on."""
+
+    question: str
+    kind: str
+    answer: str
+    found: bool
+    start: str | None
+    end: str | None
+    people: list[str]
+    camera: str | None
+    key_frame: str | None
+    cited: list[str]
+    evidence: list[Found]
+    notes: list[str]
+    rounds: int
+    ms: float
+
+
+class Camera(Form):
+    """A camera as it is now."""
+
+    name: str
+    uri: str
+    state: str = Field(description="connecting, live, stalled, failed, paused or ended")
+    detail: str
+    since: str | None
+    last_frame: str | None
+    fps: float
+    width: int
+    height: int
+    segments: int
+    dropped: int
+    enabled: bool
+    paused: bool
+    pushed: bool
+
+
+class NewCamera(Form):
+    """A camera to add."""
+
+    name: str = Field(min_length=1, max_length=64)
+    uri: str = Field(min_length=1, max_length=2000, description="rtsp://…, http://…, /dev/video0, a file, test:")
+
+
+class Channel(Form):
+    """A bounded channel."""
+
+    items: int
+    bound: int
+    dropped: int
+
+
+class Memory(Form):
+    """How much is remembered."""
+
+    traces: int
+    observations: int
+    utterances: int
+    entities: int
+    key_frames: int
+    first: str | None
+    last: str | None
+    bytes: int
+    free_bytes: int
+
+
+class You(Form):
+    """Who asks."""
+
+    id: str
+    name: str
+    scopes: list[str]
+    local: bool
+
+
+class Status(Form):
+    """How the device is."""
+
+    device: str
+    version: str
+    now: str
+    started: str
+    uptime_s: float
+    memory: Memory
+    cpu_percent: float = Field(description="of one core, of this process, since it was last asked")
+    load: list[float] = Field(description="of the device: 1, 5, 15 minutes; runnable tasks")
+    cores: int
+    rss_bytes: int
+    temperature_c: float | None
+    loop_lag_ms: float
+    loop_stalls: int
+    channels: dict[str, Channel]
+    missing: list[str]
+    networks: str
+    cameras: list[Camera]
+    you: You

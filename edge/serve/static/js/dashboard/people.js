@@ -1,0 +1,112 @@
+// @ts-check
+/** People: best faces, sightings, words, and their names. */
+
+import { get, send } from "./api.js";
+import { byId, el, face, say } from "./dom.js";
+import { ago, clock } from "./time.js";
+import { openMoment } from "./viewer.js";
+
+/** @typedef {import("./api.js").Person} Person */
+/** @typedef {import("./api.js").WholePerson} WholePerson */
+
+const SOURCES = { none: "no name yet", addressed: "called so by others", self: "said so themselves", user: "named by you" };
+
+/** @param {(people: Person[]) => void} onPeople */
+export function people(onPeople) {
+  const list = byId("people-list", HTMLUListElement);
+  const note = byId("people-note", HTMLParagraphElement);
+  const detail = byId("person", HTMLElement);
+  /** @type {string | null} */
+  let shown = null;
+
+  async function load() {
+    try {
+      const page = await get("/people", { limit: 200 });
+      const everybody = /** @type {Person[]} */ (page.items);
+      note.textContent = everybody.length ? String(everybody.length) : "";
+      list.replaceChildren(...(everybody.length ? everybody.map(card) : [el("li", { class: "dim" }, "Nobody has been met yet.")]));
+      onPeople(everybody);
+    } catch (error) {
+      say(error);
+    }
+    if (shown && !editing()) await open(shown, false);
+  }
+
+  /** @param {Person} person */
+  function card(person) {
+    return el("li", {}, el("button", { type: "button", "data-id": person.id, onclick: () => void open(person.id) },
+      face(person.face, person.title), el("b", {}, person.title),
+      el("span", { class: "dim small" }, ago(person.last_seen))));
+  }
+
+  const editing = () => detail.contains(document.activeElement) && document.activeElement instanceof HTMLInputElement;
+
+  /** @param {string} id @param {boolean} [focus] */
+  async function open(id, focus = true) {
+    try {
+      const person = /** @type {WholePerson} */ (await get(`/people/${id}`, { limit: 30 }));
+      shown = id;
+      show(person);
+    } catch (error) {
+      say(error);
+      return;
+    }
+    list.hidden = true;
+    detail.hidden = false;
+    if (focus) byId("person-title", HTMLHeadingElement).focus();
+  }
+
+  function close() {
+    const id = shown;
+    shown = null;
+    detail.hidden = true;
+    list.hidden = false;
+    const card = [...list.querySelectorAll("button")].find((one) => one.dataset.id === id);
+    card?.focus();
+  }
+
+  /** @param {WholePerson} person */
+  function show(person) {
+    const input = /** @type {HTMLInputElement} */ (el("input", {
+      id: "new-name", name: "name", maxlength: 100, required: true, value: person.name ?? "", placeholder: "What is their name?", autocomplete: "off",
+    }));
+    const naming = el("form", { class: "naming admin", onsubmit: (event) => { event.preventDefault(); void name(person.id, input.value); } },
+      el("label", { class: "sr", for: "new-name" }, "Name"), input, el("button", { type: "submit", class: "primary" }, "Save"),
+      person.name ? el("button", { type: "button", onclick: () => void name(person.id, null) }, "Remove") : null);
+    detail.replaceChildren(
+      el("p", {}, el("button", { type: "button", onclick: close }, "‹ Everybody")),
+      el("div", { class: "who" }, face(person.face, person.title),
+        el("div", {}, el("h3", { id: "person-title", tabindex: -1 }, person.title),
+          el("p", { class: "dim small" }, `${SOURCES[/** @type {keyof SOURCES} */ (person.name_source)] ?? ""} · seen ${person.seen} times · last ${ago(person.last_seen)}`))),
+      naming,
+      person.faces.length > 1 ? el("div", { class: "faces", "aria-label": "Faces, best first", role: "group" }, ...person.faces.map((one, i) =>
+        el("button", { type: "button", "aria-label": `Face ${i + 1}, ${ago(one.at)}`, disabled: !one.trace, onclick: () => { if (one.trace) void openMoment(one.trace); } },
+          el("img", { src: one.path, alt: "", loading: "lazy" })))) : "",
+      rows("Seen", person.sightings.map((one) => ({ trace: one.trace, words: `${ago(one.start)} · ${one.camera} · ${one.text}` }))),
+      rows("Said", person.utterances.map((one) => ({ trace: one.trace, words: `${clock(one.start)} “${one.text}”` }))),
+      person.names_heard.length ? el("details", {}, el("summary", {}, "Names heard"), el("ul", { class: "lines" },
+        ...person.names_heard.map((one) => el("li", {}, `${one.name} (${one.source}, ${ago(one.at)})${one.accepted ? "" : ", not taken"}`)))) : "",
+    );
+  }
+
+  /** @param {string} heading @param {{ trace: string, words: string }[]} items */
+  function rows(heading, items) {
+    if (!items.length) return "";
+    return el("div", { class: "rows" }, el("h3", {}, heading), ...items.map((one) =>
+      el("button", { type: "button", onclick: () => void openMoment(one.trace) }, one.words)));
+  }
+
+  /** @param {string} id @param {string | null} words */
+  async function name(id, words) {
+    try {
+      const person = /** @type {Person} */ (await send("PUT", `/people/${id}/name`, { name: words }));
+      say(words === null ? `The name was taken away; now ${person.title}.` : `Called ${person.title} from now on, and in everything before.`);
+      if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
+      await load();
+    } catch (error) {
+      say(error);
+    }
+  }
+
+  return { load, open };
+}

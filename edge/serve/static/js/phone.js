@@ -1,0 +1,261 @@
+// The phone page: this phone as a camera of the memory, and questions to it.
+// @ts-check
+
+import { Camera, cameraTrouble } from './phone-camera.js';
+import { Link } from './phone-link.js';
+import { ask, clock, inView, isPaused, listen, recent } from './phone-memory.js';
+import { hush, speak, voice } from './phone-voice.js';
+
+const KEPT = 6; // moments that are shown
+const NOTICE_MS = 12000;
+const SIGHT_MS = 3000; // what was in view is no longer shown after this
+
+/** @param {string} id @returns {any} */
+const element = (id) => document.getElementById(id);
+const wanted = new URLSearchParams(location.search).get('camera');
+const camera = new Camera();
+const link = new Link(wanted);
+let name = wanted ?? '';
+const opened = new Date();
+let sightTimer = 0;
+
+/** @param {string} words */
+function complain(words) {
+  element('trouble').textContent = words;
+  element('trouble').hidden = words === '';
+}
+
+/**
+ * @param {string} id
+ * @param {boolean} pressed
+ * @param {string} words
+ */
+function press(id, pressed, words) {
+  element(id).setAttribute('aria-pressed', String(pressed));
+  element(id).querySelector('span').textContent = words;
+}
+
+function show() {
+  const running = camera.stream !== null;
+  const state = running && link.paused && link.state === 'live' ? 'paused' : running ? link.state : 'idle';
+  document.body.dataset.state = state;
+  press('start', running, running ? 'Stop' : 'Start');
+  press('mute', camera.muted, camera.muted ? 'Unmute' : 'Mute');
+  press('pause', link.paused, link.paused ? 'Remember again' : 'Pause remembering');
+  element('mute').disabled = !running;
+  element('pause').disabled = !running;
+  if (state === 'paused') element('state').textContent = 'Paused: nothing is remembered';
+  if (state !== 'live') element('in-view').hidden = true;
+  document.querySelector('.view')?.classList.toggle('mirrored', camera.facing === 'user');
+}
+
+async function openCamera() {
+  await camera.open();
+  const preview = /** @type {HTMLVideoElement} */ (element('preview'));
+  preview.srcObject = camera.stream;
+  await preview.play().catch(() => undefined); // it plays with the next tap
+  element('switch').disabled = !(await camera.several());
+  await link.use(camera.picture, camera.sound);
+}
+
+async function start() {
+  complain('');
+  element('start').disabled = true;
+  try {
+    await openCamera();
+    await camera.keepAwake();
+    sessionStorage.setItem('publishing', '1');
+    link.start();
+  } catch (error) {
+    camera.close();
+    complain(cameraTrouble(error));
+  } finally {
+    element('start').disabled = false;
+    show();
+  }
+}
+
+async function stop() {
+  sessionStorage.removeItem('publishing');
+  camera.close();
+  camera.letSleep();
+  element('preview').srcObject = null;
+  element('switch').disabled = true;
+  await link.stop();
+  show();
+}
+
+async function turn() {
+  try {
+    await camera.turn();
+    element('preview').srcObject = camera.stream;
+    await link.use(camera.picture, camera.sound);
+  } catch (error) {
+    complain(cameraTrouble(error));
+  }
+  show();
+}
+
+/** @param {boolean} paused */
+async function pause(paused) {
+  try {
+    await link.pause(paused);
+    complain('');
+  } catch {
+    complain(paused ? 'The device was not told, but nothing is sent any more.' : 'The device was not told; tap again.');
+  }
+  if (link.state === 'live') element('state').textContent = 'Live';
+  show();
+}
+
+/** The page is seen again, the network is back: see to camera and link at once. */
+async function wake() {
+  if (camera.stream === null) return;
+  await camera.keepAwake();
+  if (!camera.alive) await openCamera().catch((error) => complain(cameraTrouble(error)));
+  link.wake();
+}
+
+/** @param {{text: string, start: number|string, camera: string|null}} moment */
+function remember(moment) {
+  if (name && moment.camera !== name) return;
+  element('no-moments').hidden = true;
+  const item = document.createElement('li');
+  const time = document.createElement('time');
+  time.textContent = clock(moment.start);
+  item.append(time, moment.text);
+  element('moments').prepend(item);
+  while (element('moments').children.length > KEPT) element('moments').lastElementChild.remove();
+}
+
+/** Something was missed: ask for what was remembered since this page was opened. */
+async function catchUp() {
+  if (!name) return;
+  const moments = await recent(name, opened, KEPT);
+  if (!moments.length) return;
+  element('moments').replaceChildren();
+  moments.forEach(remember);
+}
+
+/** @param {{camera: string|null, width: number, height: number, in_view: any[]}} sight */
+function see(sight) {
+  if (sight.camera !== name || document.body.dataset.state !== 'live') return;
+  const words = inView(sight);
+  element('in-view').textContent = `In view: ${words}`;
+  element('in-view').hidden = words === '';
+  clearTimeout(sightTimer);
+  sightTimer = setTimeout(() => { element('in-view').hidden = true; }, SIGHT_MS);
+}
+
+/** @param {{text?: string, title?: string}} notice */
+function notify(notice) {
+  const item = document.createElement('p');
+  item.textContent = notice.text ?? notice.title ?? 'Something happened.';
+  element('notices').prepend(item);
+  setTimeout(() => item.remove(), NOTICE_MS);
+  navigator.vibrate?.(200);
+  if (element('aloud').checked) speak(item.textContent, () => undefined);
+}
+
+/** @param {{camera: string|null, state: string}} change */
+function changed(change) {
+  if (change.camera !== name || link.state !== 'live') return;
+  const paused = change.state === 'paused';
+  if (paused !== link.paused && (paused || change.state === 'live')) {
+    link.paused = paused;
+    void link.use(camera.picture, camera.sound);
+    if (!paused) element('state').textContent = 'Live';
+    show();
+  }
+}
+
+/** @param {SubmitEvent} event */
+async function question(event) {
+  event.preventDefault();
+  const words = element('question').value.trim();
+  if (!words) return;
+  element('question-shown').textContent = words;
+  element('answer-text').textContent = 'Looking…';
+  for (const id of ['answer-when', 'answer-picture', 'say', 'hush']) element(id).hidden = true;
+  element('answer').hidden = false;
+  try {
+    const answer = await ask(words);
+    element('question').value = '';
+    element('answer-text').textContent = answer.answer;
+    if (answer.start) {
+      element('answer-when').textContent = [clock(answer.start), answer.camera].filter(Boolean).join(', ');
+      element('answer-when').hidden = false;
+    }
+    if (answer.key_frame) {
+      element('answer-picture').src = `/api/v1/pictures/${encodeURIComponent(answer.key_frame)}`;
+      element('answer-picture').hidden = false;
+    }
+    element('say').hidden = voice() === null;
+    if (element('aloud').checked) aloud();
+  } catch (error) {
+    element('answer-text').textContent = error instanceof Error ? error.message : 'The question was not answered.';
+  }
+  element('answer').scrollIntoView({ block: 'nearest' });
+}
+
+function aloud() {
+  speak(element('answer-text').textContent, (speaking) => { element('hush').hidden = !speaking; });
+}
+
+function voices() {
+  element('aloud-choice').hidden = voice() === null;
+}
+
+async function install() {
+  if (!('serviceWorker' in navigator)) return;
+  try {
+    await navigator.serviceWorker.register('/phone/sw.js', { scope: '/phone', updateViaCache: 'none' });
+  } catch {
+    element('trust').textContent = 'This phone does not trust the device’s certificate, so the page cannot be installed. The pairing page tells how to trust it.';
+    element('trust').hidden = false;
+  }
+}
+
+link.addEventListener('state', (event) => {
+  const { state, words } = /** @type {CustomEvent} */ (event).detail;
+  element('state').textContent = words;
+  if (state === 'failed') {
+    complain(words);
+    element('state').textContent = 'Refused';
+  }
+  show();
+});
+link.addEventListener('camera', (event) => {
+  name = /** @type {CustomEvent<string>} */ (event).detail;
+  void isPaused(name).then((paused) => {
+    if (paused && !link.paused) void link.pause(true).then(show, show);
+  });
+});
+camera.addEventListener('ended', () => void wake());
+element('start').addEventListener('click', () => void (camera.stream === null ? start() : stop()));
+element('switch').addEventListener('click', () => void turn());
+element('mute').addEventListener('click', () => {
+  camera.muted = !camera.muted;
+  void link.use(camera.picture, camera.sound);
+  show();
+});
+element('pause').addEventListener('click', () => void pause(!link.paused));
+element('ask').addEventListener('submit', (/** @type {SubmitEvent} */ event) => void question(event));
+element('say').addEventListener('click', aloud);
+element('hush').addEventListener('click', hush);
+element('aloud').checked = localStorage.getItem('aloud') === '1';
+element('aloud').addEventListener('change', () => {
+  localStorage.setItem('aloud', element('aloud').checked ? '1' : '0');
+  if (!element('aloud').checked) hush();
+});
+document.addEventListener('visibilitychange', () => { if (document.visibilityState === 'visible') void wake(); });
+window.addEventListener('online', () => void wake());
+window.addEventListener('pageshow', () => void wake());
+if ('speechSynthesis' in window) speechSynthesis.addEventListener?.('voiceschanged', voices);
+
+voices();
+show();
+listen({ moment: remember, sight: see, notice: notify, camera: changed, reset: () => void catchUp() });
+void install();
+// A page that published before it was loaded again goes on by itself where the browser allows that.
+if (sessionStorage.getItem('publishing') === '1') void start();

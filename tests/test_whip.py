@@ -1,0 +1,346 @@
+"""Publishing over WebRTC (WHIP) and watching (WHEP), against a server on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import httpx
+import numpy as np
+import pytest
+
+from edge.serve.peers import PeerLimits
+from edge.serve.whip import Lateness
+from tests.media import babble, hush
+from tests.webrtc_support import (
+    ASK_KEY,
+    OTHER_KEY,
+    MemoryService,
+    Photographs,
+    Sound,
+    app_of,
+    client,
+    served,
+    until,
+)
+
+
+def test_pictures_and_sound_arrive_stamped_and_whole() -> None:
+    async def run() -> None:
+        service = MemoryService()
+        spoken = babble(2.0)
+        with served(service) as server:
+            async with client(server.url) as phone:
+                began = time.monotonic()
+                phone.add(Photographs(), Sound(spoken)).heartbeat()
+                await phone.begin("/whip/hall")
+                assert service.publishers == [("hall", "d1")]
+                hall = service.sources["hall"]
+                assert await until(lambda: len(hall.pictures) > 5, 5, "pictures") < 5
+                await until(lambda: sum(map(len, hall.sound)) > 2.5 * 16_000, 6, "sound")
+                stamps = [mono for mono, _, _ in hall.pictures]
+                assert stamps == sorted(stamps)
+                assert began < stamps[0] < stamps[-1] <= time.monotonic()
+                assert {(width, height) for _, width, height in hall.pictures} == {(320, 240)}
+                seen = hall.latest.to_ndarray(format="bgr24").astype(float)
+                assert seen.std() > 30  # a photograph, not a grey field
+                heard = np.concatenate(hall.sound)
+                # Opus over 20 ms frames: the loudness over time is that of what was said.
+                loud = [float(np.square(part).mean()) for part in np.array_split(heard[: 2 * 16_000], 40)]
+                said = [float(np.square(part).mean()) for part in np.array_split(spoken, 40)]
+                best = max(np.corrcoef(np.roll(said, shift), loud)[0, 1] for shift in range(4))
+                assert best > 0.8
+                # Sound never has a hole: the samples fill the time that they are stamped with.
+                span = hall.sound_at[-1] - hall.sound_at[0]
+                assert abs(sum(map(len, hall.sound[:-1])) / 16_000 - span) < 0.3
+                assert phone.echoes > 0
+
+    asyncio.run(run())
+
+
+def test_a_killed_publisher_is_noticed_within_five_seconds_and_goes_on_as_the_same_camera() -> None:
+    async def run() -> None:
+        service = MemoryService()
+        with served(service, PeerLimits(linger_s=0.3)) as server:
+            async with client(server.url) as phone, client(server.url) as again:
+                phone.add(Photographs()).heartbeat()
+                await phone.begin("/whip/hall")
+                hall = service.sources["hall"]
+                await until(lambda: hall.pictures and phone.echoes, 5, "pictures")
+                killed = time.monotonic()
+                phone.silence()
+                await until(lambda: hall.ends, 8, "noticed")
+                assert time.monotonic() - killed - 0.3 <= 5.0
+                assert (await phone.http.delete(phone.location)).status_code == 404
+                count = len(hall.pictures)
+                again.add(Photographs()).heartbeat()
+                await again.begin("/whip/hall")
+                await until(lambda: len(hall.pictures) > count, 5, "pictures again")
+                assert hall.pictures[count][0] > killed
+
+    asyncio.run(run())
+
+
+def test_delete_ends_the_camera_at_once() -> None:
+    async def run() -> None:
+        service = MemoryService()
+        with served(service) as server:
+            async with client(server.url) as phone:
+                await phone.add(Photographs()).begin("/whip")
+                assert phone.location.startswith("/whip/phone/")  # named like the device
+                camera = service.sources["phone"]
+                await until(lambda: camera.pictures, 5, "pictures")
+                assert (await phone.http.get(phone.location)).status_code == 405
+                assert (await phone.http.delete(phone.location)).status_code == 200
+                assert camera.ends == 1
+                assert (await phone.http.delete(phone.location)).status_code == 404
+
+    asyncio.run(run())
+
+
+def test_several_publish_and_the_same_device_takes_over_from_itself() -> None:
+    async def run() -> None:
+        service = MemoryService()
+        service.fetched.append("door")
+        with served(service) as server:
+            async with client(server.url) as one, client(server.url, OTHER_KEY) as two, client(server.url) as three:
+                await one.add(Photographs()).heartbeat().begin("/whip/hall")
+                await two.add(Photographs((160, 120))).heartbeat().begin("/whip/kitchen")
+                await until(lambda: service.sources["hall"].pictures, 5, "the first's pictures")
+                await until(lambda: service.sources["kitchen"].pictures, 5, "the second's pictures")
+                assert service.sources["kitchen"].pictures[0][1:] == (160, 120)
+                # Somebody else's camera, or one that is fetched, cannot be taken; one's own can.
+                offer = await three.add(Photographs((240, 160))).heartbeat().offer()
+                assert (await three.post("/whip/kitchen", offer)).status_code == 409
+                assert (await three.post("/whip/door", offer)).status_code == 409
+                await three.begin("/whip/hall", offer)
+                hall = service.sources["hall"]
+                await until(lambda: hall.pictures[-1][1:] == (240, 160), 5, "the third's pictures")
+                await asyncio.sleep(0.3)
+                count = len(hall.pictures)
+                await asyncio.sleep(0.3)
+                assert {(width, height) for _, width, height in hall.pictures[count:]} == {(240, 160)}
+                assert hall.ends == 0
+                assert (await one.http.delete(one.location)).status_code == 404
+
+    asyncio.run(run())
+
+
+def test_trickled_candidates_connect() -> None:
+    async def run() -> None:
+        service = MemoryService()
+        with served(service) as server:
+            async with client(server.url) as phone:
+                offer = await phone.add(Photographs()).offer()
+                lines = offer.split("\r\n")
+                candidates = [line for line in lines if line.startswith("a=candidate:")]
+                bare = "\r\n".join(line for line in lines if not line.startswith(("a=candidate:", "a=end-of")))
+                await phone.begin("/whip/hall", bare)
+                ufrag = next(line for line in lines if line.startswith("a=ice-ufrag:"))
+
+                async def patch(body: str, **headers: str) -> int:
+                    kind = {"Content-Type": "application/trickle-ice-sdpfrag"}
+                    return (await phone.http.patch(phone.location, content=body, headers=kind | headers)).status_code
+
+                match = {"If-Match": phone.etag}
+                assert await patch(ufrag) == 428
+                assert await patch(ufrag, **{"If-Match": '"other"'}) == 412
+                assert await patch(ufrag, **{"If-Match": "*"}) == 422
+                assert await patch("a=ice-ufrag:else\r\na=ice-pwd:" + "p" * 24, **match) == 422
+                assert await patch("<html>", **match) == 400
+                assert await patch(ufrag, **match, **{"Content-Type": "text/html"}) == 415
+                assert not service.sources["hall"].pictures
+                body = "\r\n".join([ufrag, "m=video 9 UDP/TLS/RTP/SAVPF 0", "a=mid:0", *candidates, ""])
+                assert await patch(body, **match) == 204
+                assert await patch(f"{ufrag}\r\na=end-of-candidates\r\n", **match) == 204
+                await until(lambda: service.sources["hall"].pictures, 5, "pictures")
+
+    asyncio.run(run())
+
+
+def test_pausing_remembers_nothing_until_it_is_resumed() -> None:
+    async def run() -> None:
+        service = MemoryService()
+        with served(service, PeerLimits(silence_s=1.0)) as server:
+            async with client(server.url) as phone, client(server.url, OTHER_KEY) as other:
+                await phone.add(Photographs(), Sound(babble(20.0))).begin("/whip/hall")
+                hall = service.sources["hall"]
+                await until(lambda: hall.pictures and hall.sound, 5, "pictures")
+                assert (await other.http.post(f"{phone.location}/pause")).status_code == 404
+                assert (await phone.http.post(f"{phone.location}/pause")).status_code == 204
+                assert service.paused == {"hall"}
+                pictures, sounds = len(hall.pictures), len(hall.sound)
+                await asyncio.sleep(1.5)
+                assert (len(hall.pictures), len(hall.sound)) == (pictures, sounds)
+                assert (await phone.http.post(f"{phone.location}/resume")).status_code == 204
+                assert not service.paused
+                await until(lambda: len(hall.pictures) > pictures and len(hall.sound) > sounds, 5, "pictures again")
+
+    asyncio.run(run())
+
+
+def test_sound_of_opposed_phases_does_not_mix_to_silence() -> None:
+    async def run() -> None:
+        service = MemoryService()
+        with served(service) as server:
+            async with client(server.url) as phone:
+                await phone.add(Sound(babble(5.0), opposed=True)).begin("/whip/hall")
+                await until(lambda: sum(map(len, service.sources["hall"].sound)) > 16_000, 6, "sound")
+                assert float(np.abs(np.concatenate(service.sources["hall"].sound)).max()) > 0.05
+
+    asyncio.run(run())
+
+
+def test_who_may_not_publish_is_refused() -> None:
+    async def run() -> None:
+        service = MemoryService()
+        with served(service) as server:
+            async with client(server.url, ASK_KEY) as reader, client(server.url, "guessed") as stranger:
+                offer = await reader.add(Photographs()).offer()
+                refused = await reader.post("/whip/hall", offer)
+                assert (refused.status_code, refused.headers["content-type"]) == (403, "application/problem+json")
+                unknown = await stranger.post("/whip/hall", offer)
+                assert (unknown.status_code, unknown.headers["www-authenticate"]) == (401, "Bearer")
+                assert (await stranger.post("/whep/hall", offer)).status_code == 401
+                may = await stranger.http.options("/whip/hall", headers={"Origin": "https://elsewhere.example"})
+                assert may.status_code == 204
+                assert may.headers["accept-post"] == "application/sdp"
+                assert "access-control-allow-origin" not in may.headers
+        assert not service.sources
+
+    asyncio.run(run())
+
+
+def hostile() -> list[tuple[bytes, str, int]]:
+    many = b"v=0\r\no=- 1 1 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\n" + b"m=video 9 UDP/TLS/RTP/SAVPF 96\r\n" * 1000
+    return [
+        (b"", "application/sdp", 400),
+        (b"<html><body>offer</body></html>", "application/sdp", 400),
+        (b"\x00\xff" * 500, "application/sdp", 400),
+        (many, "application/sdp", 400),
+        (b"a=" + b"x" * 1_000_000, "application/sdp", 413),
+        (b"v=0", "text/plain", 415),
+        (b"v=0", "", 415),
+    ]
+
+
+def test_hostile_offers_are_refused_quickly_and_hurt_nobody() -> None:
+    async def run() -> None:
+        service = MemoryService()
+        with served(service) as server:
+            async with client(server.url) as phone, client(server.url, OTHER_KEY) as attacker:
+                await phone.add(Photographs()).heartbeat().begin("/whip/hall")
+                hall = service.sources["hall"]
+                await until(lambda: len(hall.pictures) > 10, 5, "pictures")
+                offer = await attacker.add(Photographs()).offer()
+                texts = hostile()
+                texts.append((offer.replace("a=fingerprint", "a=nothing").encode(), "application/sdp", 400))
+                texts.append((offer.replace("VP8/90000", "ZZ9/90000").replace("H264/", "ZZ8/").encode(), "", 415))
+                odd = offer.replace("VP8/90000", "ZZ9/90000").replace("H264/90000", "ZZ8/90000")
+                texts.append((odd.encode(), "application/sdp", 400))
+                texts.append((offer.replace("a=sendonly", "a=recvonly").encode(), "application/sdp", 400))
+                began, before = time.monotonic(), len(hall.pictures)
+                for body, kind, status in texts:
+                    answer = await attacker.http.post(
+                        "/whip/x", content=body, headers={"Content-Type": kind} if kind else {}
+                    )
+                    assert answer.status_code == status, (body[:60], answer.text)
+                    assert answer.headers["content-type"] == "application/problem+json"
+                    assert answer.json()["detail"]
+                took = time.monotonic() - began
+                assert took < 3.0
+                await until(lambda: len(hall.pictures) - before > took * 15, 2, "the other one's pictures")
+                assert set(service.sources) == {"hall"}
+
+    asyncio.run(run())
+
+
+def test_a_flood_of_offers_is_refused_and_others_go_on() -> None:
+    async def run() -> None:
+        service = MemoryService()
+        with served(service, PeerLimits(burst=10, offers_per_s=0.5)) as server:
+            async with client(server.url) as phone, client(server.url, OTHER_KEY) as flood:
+                await phone.add(Photographs()).heartbeat().begin("/whip/hall")
+                hall = service.sources["hall"]
+                await until(lambda: len(hall.pictures) > 10, 5, "pictures")
+                offer = await flood.add(Photographs()).offer()
+                before, began = len(hall.pictures), time.monotonic()
+                answers = await asyncio.gather(*(flood.post(f"/whip/c{number}", offer) for number in range(60)))
+                statuses = [answer.status_code for answer in answers]
+                assert statuses.count(429) >= 50
+                assert set(statuses) <= {201, 429, 503}
+                assert all(int(one.headers["retry-after"]) >= 1 for one in answers if one.status_code == 429)
+                took = time.monotonic() - began
+                await asyncio.sleep(0.5)
+                assert len(hall.pictures) - before > took * 10
+                assert (await phone.http.delete(phone.location)).status_code == 200
+
+    asyncio.run(run())
+
+
+def test_no_more_publish_than_may_and_who_never_connects_is_let_go() -> None:
+    async def run() -> None:
+        service = MemoryService()
+        limits = PeerLimits(peers=2, connect_s=1.5, linger_s=0.1)
+        with served(service, limits) as server:
+            async with client(server.url) as idle:
+                offer = await idle.add(Photographs()).offer()
+                bare = "\r\n".join(line for line in offer.split("\r\n") if not line.startswith("a=candidate:"))
+                gone = bare.replace("a=ice-ufrag:", "a=ice-ufrag:zz")  # nobody will ever answer these
+                statuses = [(await idle.post(f"/whip/c{number}", gone)).status_code for number in range(3)]
+                assert statuses == [201, 201, 503]
+                await until(lambda: service.sources["c0"].ends and service.sources["c1"].ends, 5, "let go")
+                assert (await idle.post("/whip/c2", gone)).status_code == 201
+
+    asyncio.run(run())
+
+
+def test_watching_a_camera_in_a_browser() -> None:
+    async def run() -> None:
+        service = MemoryService()
+        with served(service) as server:
+            async with client(server.url) as phone, client(server.url, ASK_KEY) as viewer:
+                await phone.add(Photographs()).heartbeat().begin("/whip/hall")
+                await until(lambda: service.sources["hall"].pictures, 5, "pictures")
+                viewer.connection.addTransceiver("video", "recvonly")
+                tracks: list = []
+                viewer.connection.on("track", tracks.append)
+                assert (await viewer.post("/whep/attic", await viewer.offer())).status_code == 404
+                await viewer.begin("/whep/hall", viewer.connection.localDescription.sdp)
+                frames = [await asyncio.wait_for(tracks[0].recv(), 5) for _ in range(10)]
+                assert (frames[-1].width, frames[-1].height) == (320, 240)
+                assert frames[-1].to_ndarray(format="bgr24").std() > 30
+                assert (await viewer.http.delete(viewer.location)).status_code == 200
+
+    asyncio.run(run())
+
+
+def test_the_server_ends_quickly_with_peers_connected() -> None:
+    async def run() -> None:
+        service = MemoryService()
+        async with client("http://127.0.0.1") as phone:
+            with served(service) as server:
+                phone.http.base_url = httpx.URL(server.url)
+                await phone.add(Photographs(), Sound(hush(1.0))).heartbeat().begin("/whip/hall")
+                await until(lambda: service.sources["hall"].pictures, 5, "pictures")
+                began = time.monotonic()
+            assert time.monotonic() - began < 5.0
+            assert service.sources["hall"].ends == 1
+
+    asyncio.run(run())
+
+
+def test_lateness_is_measured_against_the_earliest_and_follows_jumps() -> None:
+    lateness = Lateness()
+    assert lateness.of(0.0, 100.0) == 0.0
+    assert lateness.of(1.0, 101.2) == pytest.approx(0.2, abs=0.001)
+    assert lateness.of(2.0, 103.0) == pytest.approx(1.0, abs=0.001)
+    assert lateness.of(3.0, 103.1) == pytest.approx(0.1, abs=0.001)  # it caught up
+    late = [lateness.of(4.0 + step / 10, 114.1 + step / 10) for step in range(80)]
+    assert late[0] == pytest.approx(10.1, abs=0.01)
+    assert late[-1] == pytest.approx(0.0, abs=0.01)  # ten seconds that stay are the sender's clock, not a delay
+
+
+def test_the_routes_are_described() -> None:
+    paths = app_of(MemoryService()).openapi()["paths"]
+    assert set(paths["/whip/{camera}/{session}"]) == {"patch", "delete"}
