@@ -183,7 +183,7 @@ def test_a_push_camera_needs_the_service() -> None:
         open_source("push:", camera=None, start=None, settings=SETTINGS)
 
 
-@pytest.mark.parametrize("leap", [1800.0, -40.0])
+@pytest.mark.parametrize("leap", [1800.0, pytest.param(-40.0, marks=pytest.mark.slow)])
 def test_a_camera_whose_clock_leaps_does_not_move_ours(tmp_path: Path, leap: float) -> None:
     # One stream whose second half is stamped half an hour later, or earlier than what came before.
     begin = 100.0
