@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import threading
 import time
 import types
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from pathlib import Path
 
+import av
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -183,7 +186,7 @@ def test_a_push_camera_needs_the_service() -> None:
         open_source("push:", camera=None, start=None, settings=SETTINGS)
 
 
-@pytest.mark.parametrize("leap", [1800.0, -40.0])
+@pytest.mark.parametrize("leap", [1800.0, pytest.param(-40.0, marks=pytest.mark.slow)])
 def test_a_camera_whose_clock_leaps_does_not_move_ours(tmp_path: Path, leap: float) -> None:
     # One stream whose second half is stamped half an hour later, or earlier than what came before.
     begin = 100.0
@@ -215,3 +218,43 @@ def test_pushed_sound_and_pictures_stay_together() -> None:
     assert picture.time == pytest.approx(0.25, abs=1e-4)
     assert feed.sound is not None
     assert feed.sound.next_heard(0) == 0
+
+
+@pytest.mark.slow
+def test_a_stream_that_comes_in_pieces_is_read_with_the_clock(tmp_path: Path) -> None:
+    playlist = tmp_path / "live.m3u8"
+    options = {"hls_time": "1", "hls_list_size": "0", "hls_flags": "omit_endlist"}
+    with av.open(str(playlist), "w", format="hls", options=options) as container:
+        stream = container.add_stream("libx264", rate=25)
+        stream.width, stream.height, stream.pix_fmt = 160, 120, "yuv420p"
+        stream.codec_context.gop_size = 25
+        for picture in pan(photo("astronaut"), 150, (160, 120)):
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(picture, "bgr24")))
+        container.mux(stream.encode())
+    handler = functools.partial(QuietFiles, directory=str(tmp_path))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            stop = threading.Event()
+            url = f"http://127.0.0.1:{server.server_port}/live.m3u8"
+            with open_source(url, camera=None, start=0.0, settings=SETTINGS) as source:
+                assert source.live
+                threading.Timer(2.5, stop.set).start()
+                began = time.monotonic()
+                for item in segments(source, vad=None, settings=SETTINGS, mode=Mode.LIVE_LATENCY, stop=stop):
+                    if isinstance(item, Frame):
+                        assert item.at == pytest.approx(time.monotonic() - began, abs=0.5)
+        finally:
+            server.shutdown()
+            thread.join()
+    assert isinstance(item, Segment)
+    assert item.counts.dropped == 0
+    assert 40 <= item.counts.decoded <= 75
+
+
+class QuietFiles(SimpleHTTPRequestHandler):
+    """The files of a folder."""
+
+    def log_message(self, *_: object) -> None:
+        return

@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
+from edge.serve.certificates import grouped
 from edge.serve.guards import BodyLimit, RateLimit, SlowClient
 from edge.serve.invitation import LIFETIME_S
 from edge.serve.limits import TokenBuckets
@@ -334,7 +335,7 @@ def test_the_page_keeps_to_the_policy_and_is_honest() -> None:
     page = (folder / "pair.html").read_text()
     assert not re.search(r"<script(?![^>]*\bsrc=)", page)
     assert not re.search(r"<style|\sstyle=|\son\w+=", page)
-    assert not re.search(r"(?:src|href)=\"(?!/)", page)
+    assert not re.search(r"(?:src|href)=\"(?!/|data:,)", page)
     for word in ("service worker", "installing", "fingerprint", "/pair/authority.crt", "Certificate Trust Settings"):
         assert word in page, word
     script = (folder / "js" / "pair.js").read_text()
@@ -459,5 +460,7 @@ def test_a_user_certificate_leaves_no_authority_to_trust(tmp_path: Path) -> None
             assert answer.headers["content-type"] == "application/x-x509-ca-cert"
             served = place.access.certificates.ensure(place.access.addresses())
             assert hashlib.sha256(answer.content).digest() != served.fingerprint
+            invited = await place.invite()
+            assert invited["authority"] == grouped(hashlib.sha256(answer.content).digest())
 
     play(tmp_path, own)

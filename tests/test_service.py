@@ -22,6 +22,7 @@ from edge.app.pulse import Pulse
 from edge.errors import NotFoundError, StoreError, UserError
 from edge.memory import Store
 from edge.perceive import Perceiver
+from edge.serve import Fill
 from edge.settings import load_settings
 from edge.types.media import CutReason
 from tests.command import Command, reflectworld
@@ -121,6 +122,7 @@ def test_a_camera_that_dies_falls_silent_and_comes_back(tmp_path: Path) -> None:
     assert traces[-1].reason is CutReason.INTERRUPTED
 
 
+@pytest.mark.slow
 def test_a_publisher_comes_goes_and_is_taken_over_from(tmp_path: Path) -> None:
     pictures = list(pan(photo("astronaut"), 40))
 
@@ -170,6 +172,7 @@ def test_a_publisher_comes_goes_and_is_taken_over_from(tmp_path: Path) -> None:
         assert run.service.cameras[0].pushed
 
 
+@pytest.mark.slow
 def test_slow_perception_drops_old_pictures_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ages: list[float] = []
     see = Perceiver.see
@@ -182,9 +185,12 @@ def test_slow_perception_drops_old_pictures_and_says_so(tmp_path: Path, monkeypa
     monkeypatch.setattr(Perceiver, "see", slow)
     with running(settings_with(tmp_path / "home", sample_fps=20.0), camera_config("test", "test:")) as run:
         time.sleep(2.5)
-        fill = run.service.vitals.channels["frames:test"]
-        assert 0 < fill.items <= fill.bound
-        assert fill.dropped > 10
+
+        def fill() -> Fill:
+            return run.service.vitals.channels["frames:test"]
+
+        run.wait(lambda: 0 < fill().items <= fill().bound, 3)
+        assert fill().dropped > 10
         run.stop()
         assert run.service.cameras[0].dropped > 10
     assert len(ages) > 5

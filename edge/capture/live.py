@@ -24,7 +24,7 @@ _SOUND_CHUNKS = 4096  # bound of the sound queue; more than a minute of the smal
 _PICTURE_WAIT_S = 0.05  # a picture is waited for this long at a time, s
 _SOUND_WAIT_S = 0.02  # sound is waited for this long at a time, s
 _LEAP_S = 10.0  # a live stream's own clock that differs more from ours has leapt, s
-_LEAD_S = 1.0  # a stream that comes in large pieces (HLS) is read at most this far ahead of the clock, s
+_PIECES_ITEMS = 16  # slot of a stream that comes in pieces (HLS): its sound may lie half a second behind its pictures
 _CLOSE_S = 0.3  # the reader is waited for this long when closing, s; it may be blocked in the network
 
 
@@ -56,8 +56,8 @@ class LiveFeed:
         self._audio = audio
         self._drop = drop
         self._pieces = container.format.name == "hls"
+        self._slot_items = _PIECES_ITEMS if self._pieces else max(1, settings.queue_items // 4)
         self._slot: deque[Picture] = deque()
-        self._slot_items = max(1, settings.queue_items // 4)
         self._change = threading.Condition()
         self._sound_queue: queue.Queue[Chunk] = queue.Queue(_SOUND_CHUNKS)
         self._closing = threading.Event()
@@ -134,7 +134,7 @@ class LiveFeed:
                 # The first frame of either kind sets media time 0 for both.
                 origin = next(iter(clocks.values())).origin if clocks else raw or 0.0
                 clock = clocks.setdefault(index, MediaClock(origin, None))
-                if not self._settle(clock, raw):
+                if not self._settle(clock, raw, isinstance(frame, av.VideoFrame)):
                     return
                 if isinstance(frame, av.VideoFrame):
                     self._put_picture(frame, packet.stream, clock, numbers, faults[index].take())
@@ -145,8 +145,11 @@ class LiveFeed:
         if resampler is not None:
             self._put_sound(resampler.flush())
 
-    def _settle(self, clock: MediaClock, raw: float | None) -> bool:
-        """Keep a stream's clock near ours, whatever it does; False: closing."""
+    def _settle(self, clock: MediaClock, raw: float | None, picture: bool) -> bool:
+        """Keep a stream's clock near ours, whatever it does; False: closing.
+
+        A picture of a stream that comes in pieces waits until it is due.
+        """
         now = monotonic()
         self._began = now if self._began is None else self._began
         if raw is None:
@@ -154,7 +157,7 @@ class LiveFeed:
         lead = clock.lead(raw, now - self._began)
         if not self._pieces and abs(lead) > _LEAP_S:
             clock.shift(-lead)
-        return not (self._pieces and lead > _LEAD_S and self._closing.wait(min(lead - _LEAD_S, _LEAP_S)))
+        return not (self._pieces and picture and lead > 0 and self._closing.wait(min(lead, _LEAP_S)))
 
     def _put_picture(self, frame: av.VideoFrame, stream: object, clock: MediaClock, number: int, faults: int) -> None:
         step = decode.step_of(frame, stream)

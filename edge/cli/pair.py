@@ -77,10 +77,17 @@ def _show(made: dict[str, Any]) -> None:
         say(f"  {other}")
     say(f"\nIt works once, until {to_local(parse_instant(made['expires'])):%H:%M:%S}.")
     say("When the phone warns of the certificate, its SHA-256 fingerprint must be this one:")
-    digits = made["fingerprint"].split(":")
-    say("  " + ":".join(digits[:16]) + "\n  " + ":".join(digits[16:]))
+    say(_in_two_lines(made["fingerprint"]))
+    if made["authority"] is not None:
+        say("Where the phone is to trust the device's authority, that one's is:")
+        say(_in_two_lines(made["authority"]))
     if made["uncovered"]:
         say(f"The certificate is not for {', '.join(made['uncovered'])} (not private); use the name.")
+
+
+def _in_two_lines(fingerprint: str) -> str:
+    digits = fingerprint.split(":")
+    return "  " + ":".join(digits[:16]) + "\n  " + ":".join(digits[16:])
 
 
 def _wait(client: LocalClient) -> None:

@@ -87,7 +87,12 @@ async def _main(
 ) -> None:
     access = Access(settings.home, settings.serve, run_token=run_file.token)
     auth = access.auth
-    routers = [access.router(), phone_router(auth), whip_router(service, auth), whep_router(service, auth)]
+    routers = [
+        access.router(),
+        phone_router(auth),
+        whip_router(service, auth, devices=access.devices),
+        whep_router(service, auth, devices=access.devices),
+    ]
     app = build_app(service, auth, settings.serve, routers=routers)
     listeners = Listeners(access.guard(app), access, lan_host=host)
     url = listeners.bind()

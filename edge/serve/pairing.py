@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import hashlib
 import io
 import threading
 from collections.abc import Awaitable, Callable
@@ -21,7 +22,7 @@ from starlette.responses import JSONResponse, Response
 from edge.clock import iso, monotonic, utc_now
 from edge.serve.access import requires
 from edge.serve.auth import COMMAND, key_cookie
-from edge.serve.certificates import Certificates, Served
+from edge.serve.certificates import Certificates, Served, grouped
 from edge.serve.devices import NAME_CHARS, Devices, PairedDevice, device_json
 from edge.serve.guards import client_of
 from edge.serve.invitation import LIFETIME_S, TRIES_OF_ALL, Invitation, Stage, Verdict, invite, present
@@ -264,6 +265,7 @@ def pairing_router(
         token, expires = pairing.invite(frozenset(wanted.scopes), wanted.name)
         try:
             made = await offer(token, expires)
+            authority = await asyncio.to_thread(certificates.authority_certificate)
         except BaseException:
             pairing.withdraw()
             raise
@@ -272,7 +274,7 @@ def pairing_router(
             "others": list(made.others),
             "expires": iso(expires),
             "fingerprint": made.served.groups,
-            "own_authority": made.served.own_authority,
+            "authority": grouped(hashlib.sha256(authority).digest()) if authority is not None else None,
             "uncovered": list(made.served.uncovered),
             "qr_svg": made.svg(),
             "qr_png": base64.b64encode(made.png()).decode(),

@@ -21,6 +21,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from edge.clock import monotonic
+from edge.serve.devices import Change, DeviceChange, Devices
 from edge.serve.limits import TokenBuckets
 from edge.serve.problems import Problem
 from edge.serve.protocols import Device
@@ -109,6 +110,7 @@ class Peer:
     closed: bool = False
     offer: Offer | None = None
     quiet: bool = False  # it sends no media on purpose
+    revoked: bool = False  # its device's key was taken away
 
     def __post_init__(self) -> None:
         # No servers: nothing outside the local network is ever asked for an address.
@@ -184,6 +186,8 @@ class Peer:
             self.heard += held
             self.began += held
             state = self.connection.connectionState
+            if self.revoked:
+                return "its key was revoked"
             if self.closed or state in {"closed", "failed"}:
                 return "the connection ended"
             if not self.connected:
@@ -247,6 +251,17 @@ class Owner:
                 f"There are {len(self.peers)} peers, as many as there may be: end one and try again.",
                 headers={"Retry-After": "5"},
             )
+
+    def hear(self, devices: Devices) -> None:
+        """End the peers of devices whose key is taken away."""
+
+        def changed(change: DeviceChange) -> None:
+            # From any thread: each peer looks for itself.
+            for peer in tuple(self.peers.values()):
+                if change.change is Change.REVOKED and peer.device.id == change.device.id:
+                    peer.revoked = True
+
+        devices.changed(changed)
 
     def adopt(self, peer: Peer, gone: Callable[[str], Awaitable[None]]) -> None:
         """Watch over an answered peer; `gone` is told why, once it is over and closed."""

@@ -23,6 +23,7 @@ from starlette.responses import Response
 from edge.clock import monotonic
 from edge.errors import NotFoundError, ReflectWorldError
 from edge.serve.access import requires
+from edge.serve.devices import Devices
 from edge.serve.peers import (
     FRAGMENT,
     SDP,
@@ -149,9 +150,13 @@ class Viewers(Owner):
         _log.info("viewer gone", camera=peer.camera, why=why)
 
 
-def whep_router(service: ServiceLike, auth: Auth, limits: PeerLimits | None = None) -> APIRouter:
+def whep_router(
+    service: ServiceLike, auth: Auth, limits: PeerLimits | None = None, *, devices: Devices | None = None
+) -> APIRouter:
     """The routes under `/whep`: `POST /whep/NAME` watches a camera."""
     viewers = Viewers(service, limits or PeerLimits(peers=4))
+    if devices is not None:
+        viewers.hear(devices)
 
     router = APIRouter(prefix="/whep", tags=["webrtc"], lifespan=viewers.lifespan)
     known: Any = Depends(requires(auth, Scope.ASK))

@@ -21,6 +21,7 @@ from starlette.responses import Response
 
 from edge.clock import monotonic
 from edge.serve.access import requires
+from edge.serve.devices import Devices
 from edge.serve.peers import (
     FRAGMENT,
     SDP,
@@ -257,13 +258,17 @@ class Publishers(Owner):
             lingering[1].cancel()
 
 
-def whip_router(service: ServiceLike, auth: Auth, limits: PeerLimits | None = None) -> APIRouter:
+def whip_router(
+    service: ServiceLike, auth: Auth, limits: PeerLimits | None = None, *, devices: Devices | None = None
+) -> APIRouter:
     """The routes under `/whip`; their lifespan ends all sessions.
 
     `POST /whip` publishes as the camera named like the device, `POST /whip/NAME` as another. Both take the key as a bearer
     token, or a browser's cookie.
     """
     publishers = Publishers(service, limits or PeerLimits())
+    if devices is not None:
+        publishers.hear(devices)
 
     router = APIRouter(prefix="/whip", tags=["webrtc"], lifespan=publishers.lifespan)
     known: Any = Depends(requires(auth, Scope.PUBLISH))

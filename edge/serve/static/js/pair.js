@@ -68,6 +68,9 @@ async function pair(token, name) {
     element('form').hidden = true;
     element('called').textContent = body.device.name;
     element('key').textContent = body.key;
+    for (const scope of ['publish', 'ask']) {
+      element(scope).hidden = !body.device.scopes.some((/** @type {string} */ one) => one === scope || one === 'admin');
+    }
     element('done').hidden = false;
     element('done-title').scrollIntoView();
   } catch {
