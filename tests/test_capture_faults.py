@@ -24,9 +24,9 @@ from tests.test_capture_formats import watch
 SETTINGS = CaptureSettings()
 
 
-def refusal(uri: Path | str) -> str:
+def refusal(uri: Path | str, settings: CaptureSettings = SETTINGS) -> str:
     with pytest.raises(SourceError) as caught:
-        open_source(str(uri), camera=None, start=None, settings=SETTINGS)
+        open_source(str(uri), camera=None, start=None, settings=settings)
     sentence = str(caught.value)
     assert sentence.endswith((".", ")."))
     assert "\n" not in sentence
@@ -76,12 +76,12 @@ def test_addresses_that_cannot_be_reached() -> None:
     assert "no camera at usb:97" in refusal("usb:97")
 
 
-def test_a_camera_that_never_answers_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("edge.capture.media._OPEN_S", 0.5)
+def test_a_camera_that_never_answers_times_out() -> None:
+    impatient = SETTINGS.model_copy(update={"connect_s": 1.0})
     with socket.socket() as mute:
         mute.bind(("127.0.0.1", 0))
         mute.listen()
-        assert "does not answer" in refusal(f"http://user:secret@127.0.0.1:{mute.getsockname()[1]}/x")
+        assert "does not answer" in refusal(f"http://user:secret@127.0.0.1:{mute.getsockname()[1]}/x", impatient)
 
 
 def test_passwords_never_show() -> None:
