@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import cv2
+import httpx
 import numpy as np
 import pytest
 from fastapi import FastAPI
@@ -295,6 +296,12 @@ def test_a_phone_publishes_shows_asks_pauses_and_comes_back_after_a_restart(stor
             assert hall.ends == 0
             page.get_by_role("button", name="Remember again").click()
             until(page, lambda: len(hall.pictures) > shown and not first.cameras[0].paused, 3, "pictures again")
+
+            # Paused and resumed by somebody else, on the dashboard for example.
+            assert httpx.post(f"{server.url}/api/v1/cameras/hall/pause").status_code == 200
+            until(page, lambda: page.locator("body").get_attribute("data-state") == "paused", 3, "paused from afar")
+            assert httpx.post(f"{server.url}/api/v1/cameras/hall/resume").status_code == 200
+            until(page, lambda: page.locator("body").get_attribute("data-state") == "live", 3, "live from afar")
             assert not wrong
             port = server.port
         until(page, lambda: page.locator("body").get_attribute("data-state") in {"lost", "connecting"}, 5, "lost")

@@ -91,7 +91,7 @@ def test_bytes_that_are_no_text_are_refused() -> None:
         parse_offer(b"a" * (MAX_BYTES + 1))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_a_spoilt_offer_is_refused_or_whole(offer: str, data: st.DataObject) -> None:
     lines = offer.split("\r\n")

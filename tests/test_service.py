@@ -311,8 +311,7 @@ def test_the_command_serves_steers_and_ends_in_order(home: Path, reflectworld: C
             process.communicate()
     assert not (home / "run.token").exists()
     with memory(home) as store:
-        latest = store.traces()[0]
-        assert latest.camera == "pattern"
+        latest = store.traces(camera="pattern")[0]
         assert latest.reason is CutReason.INTERRUPTED
         assert time.time() - latest.end < 10
     (left,) = json.loads(reflectworld("cameras", "list", "--json").out)

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import time
+from pathlib import Path
 
+import av
 import httpx
 import numpy as np
 import pytest
+from aiortc import RTCCertificate
+from cryptography.hazmat.primitives import serialization
 
 from edge.serve.peers import PeerLimits
 from edge.serve.whip import Lateness
 from tests.media import babble, hush
 from tests.webrtc_support import (
     ASK_KEY,
+    KEY,
     OTHER_KEY,
     MemoryService,
     Photographs,
@@ -344,3 +351,32 @@ def test_lateness_is_measured_against_the_earliest_and_follows_jumps() -> None:
 def test_the_routes_are_described() -> None:
     paths = app_of(MemoryService()).openapi()["paths"]
     assert set(paths["/whip/{camera}/{session}"]) == {"patch", "delete"}
+
+
+@pytest.mark.slow
+def test_ffmpeg_publishes(tmp_path: Path) -> None:
+    if "whip" not in av.formats_available:
+        pytest.skip("this build of FFmpeg has no WHIP muxer")
+    made = RTCCertificate.generateCertificate()
+    certificate, private_key = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    certificate.write_bytes(made._cert.public_bytes(serialization.Encoding.PEM))
+    private_key.write_bytes(
+        made._key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
+        )
+    )
+    service = MemoryService()
+    with served(service) as server:
+        command = [sys.executable, "-m", "tests.ffmpeg_publisher", f"{server.url}/whip/encoder", KEY, "5"]
+        done = subprocess.run(
+            [*command, str(certificate), str(private_key)], capture_output=True, text=True, timeout=60
+        )
+        assert done.returncode == 0, done.stderr
+        camera = service.sources["encoder"]
+        assert len(camera.pictures) > 100
+        assert {(width, height) for _, width, height in camera.pictures} == {(320, 240)}
+        assert camera.latest.to_ndarray(format="bgr24").std() > 30
+        heard = np.concatenate(camera.sound)
+        assert len(heard) > 4 * 16_000
+        spectrum = np.abs(np.fft.rfft(heard[16_000:32_000]))
+        assert abs(int(spectrum.argmax()) - 440) < 10  # Hz, of the tone

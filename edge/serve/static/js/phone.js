@@ -18,6 +18,7 @@ const link = new Link(wanted);
 let name = wanted ?? '';
 const opened = new Date();
 let sightTimer = 0;
+let pausing = false; // this page is telling the device so
 
 /** @param {string} words */
 function complain(words) {
@@ -98,11 +99,14 @@ async function turn() {
 
 /** @param {boolean} paused */
 async function pause(paused) {
+  pausing = true;
   try {
     await link.pause(paused);
     complain('');
   } catch {
     complain(paused ? 'The device was not told, but nothing is sent any more.' : 'The device was not told; tap again.');
+  } finally {
+    pausing = false;
   }
   if (link.state === 'live') element('state').textContent = 'Live';
   show();
@@ -157,16 +161,18 @@ function notify(notice) {
   if (element('aloud').checked) speak(item.textContent, () => undefined);
 }
 
-/** @param {{camera: string|null, state: string}} change */
-function changed(change) {
-  if (change.camera !== name || link.state !== 'live') return;
-  const paused = change.state === 'paused';
-  if (paused !== link.paused && (paused || change.state === 'live')) {
-    link.paused = paused;
-    void link.use(camera.picture, camera.sound);
-    if (!paused) element('state').textContent = 'Live';
-    show();
-  }
+/**
+ * Somebody else paused this camera, or lets it go on. The event only says that something changed: what holds is asked for.
+ * @param {{camera: string|null, state: string}} change
+ */
+async function changed(change) {
+  if (change.camera !== name || link.state !== 'live' || pausing) return;
+  const paused = await isPaused(name);
+  if (paused === null || paused === link.paused || pausing) return;
+  link.paused = paused;
+  await link.use(camera.picture, camera.sound);
+  if (!paused) element('state').textContent = 'Live';
+  show();
 }
 
 /** @param {SubmitEvent} event */
@@ -255,7 +261,7 @@ if ('speechSynthesis' in window) speechSynthesis.addEventListener?.('voiceschang
 
 voices();
 show();
-listen({ moment: remember, sight: see, notice: notify, camera: changed, reset: () => void catchUp() });
+listen({ moment: remember, sight: see, notice: notify, camera: (change) => void changed(change), reset: () => void catchUp() });
 void install();
 // A page that published before it was loaded again goes on by itself where the browser allows that.
 if (sessionStorage.getItem('publishing') === '1') void start();

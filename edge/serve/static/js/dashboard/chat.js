@@ -48,7 +48,7 @@ export function chat() {
             thumbnail(answer.key_frame, "The picture that the answer rests on")), words)
         : words,
       answer.found && answer.cited.length
-        ? el("p", { class: "chips" }, ...answer.cited.slice(0, CITED).map((id) => {
+        ? el("p", { class: "chips" }, ...answer.cited.filter((id) => !id.startsWith("k")).slice(0, CITED).map((id) => {
           const trace = id.startsWith("t") ? id : traces.get(id);
           return el("button", { type: "button", class: "chip", disabled: !trace, "aria-label": `Open ${id}`, onclick: () => { if (trace) void openMoment(trace); } }, id);
         }))

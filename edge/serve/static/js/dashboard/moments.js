@@ -11,6 +11,7 @@ import { openMoment } from "./viewer.js";
 /** @typedef {import("./api.js").Who} Who */
 
 const PAGE = 30;
+const LATEST = 4;
 
 /**
  * @param {(day: string) => void} onDay called when a day is chosen; empty: none
@@ -48,6 +49,7 @@ export function moments(onDay, onPerson) {
         const page = await get("/moments", { ...filters, day: value("day"), label: value("label"), limit: PAGE }, pending.signal);
         next = page.next;
         put(page.items, true);
+        void latest();
         const filtered = Object.values(filters).some(Boolean) || value("day") || value("label");
         note.textContent = page.items.length ? "" : filtered ? "Nothing fits these filters." : "Nothing is remembered yet.";
       }
@@ -60,6 +62,15 @@ export function moments(onDay, onPerson) {
       } else say(error);
     }
     more.hidden = !next;
+  }
+
+  /** What was remembered last, whatever the filters: phones show it under the live view. */
+  async function latest() {
+    const page = await get("/moments", { limit: LATEST }).catch(() => ({ items: [] }));
+    byId("live-latest", HTMLOListElement).replaceChildren(.../** @type {Moment[]} */ (page.items).map((one) =>
+      el("li", {}, el("button", { type: "button", onclick: () => void openMoment(one.id) },
+        el("span", { class: "when" }, `${span(one.start, one.end)} · ${one.camera}`),
+        el("span", {}, one.text || one.utterances.map((said) => `“${said.text}”`).join(" "))))));
   }
 
   /** @param {Moment[]} items @param {boolean} first whether they replace what is shown */
