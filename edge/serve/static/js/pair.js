@@ -1,3 +1,4 @@
+// @ts-check
 // Pairs this browser: takes the one-time token out of the address, asks for a name, and sends both.
 // @ts-check
 

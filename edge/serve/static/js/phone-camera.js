@@ -1,3 +1,4 @@
+// @ts-check
 // Camera, microphone and a screen that stays on.
 // @ts-check
 

@@ -1,3 +1,4 @@
+// @ts-check
 // The link to the device: publishes over WHIP (RFC 9725), notices within seconds when it is gone, and comes back by itself.
 // @ts-check
 

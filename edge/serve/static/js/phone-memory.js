@@ -1,3 +1,4 @@
+// @ts-check
 // What the device remembers, as it happens, and the answers to questions.
 // @ts-check
 

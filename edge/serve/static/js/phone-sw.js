@@ -1,3 +1,4 @@
+// @ts-check
 // Keeps the shell of the phone page, so that it opens while the device is away. Nothing that was remembered is ever kept.
 // @ts-check
 /// <reference lib="webworker" />

@@ -1,3 +1,4 @@
+// @ts-check
 // Reads answers aloud, with a voice of this phone only: others send the words to a server.
 // @ts-check
 

@@ -1,3 +1,4 @@
+// @ts-check
 // The phone page: this phone as a camera of the memory, and questions to it.
 // @ts-check
 
