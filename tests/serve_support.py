@@ -171,9 +171,9 @@ def call(app: FastAPI, method: str, path: str, **more: Any) -> httpx.Response:
 
 
 @contextmanager
-def serving(app: FastAPI, settings: ServeSettings | None = None) -> Iterator[str]:
+def serving(app: FastAPI, settings: ServeSettings | None = None, port: int = 0) -> Iterator[str]:
     """The app on a real server on loopback; gives its address."""
-    config = server_config(app, settings or ServeSettings(), host="127.0.0.1", port=0)
+    config = server_config(app, settings or ServeSettings(), host="127.0.0.1", port=port)
     server = uvicorn.Server(config)
     thread = Thread(target=server.run, name="test-server")
     thread.start()

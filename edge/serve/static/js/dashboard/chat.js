@@ -11,7 +11,8 @@ import { openMoment } from "./viewer.js";
 const EXAMPLES = ["Who was here today?", "Where did you last see a cup?", "What was said?", "When was the cat seen?"];
 const CITED = 6;
 
-export function chat() {
+/** @param {(id: string) => void} onPerson called when a cited person is chosen */
+export function chat(onPerson) {
   const log = byId("chat", HTMLDivElement);
   const form = byId("ask-form", HTMLFormElement);
   const field = byId("question", HTMLInputElement);
@@ -50,7 +51,7 @@ export function chat() {
       answer.found && answer.cited.length
         ? el("p", { class: "chips" }, ...answer.cited.filter((id) => !id.startsWith("k")).slice(0, CITED).map((id) => {
           const trace = id.startsWith("t") ? id : traces.get(id);
-          return el("button", { type: "button", class: "chip", disabled: !trace, "aria-label": `Open ${id}`, onclick: () => { if (trace) void openMoment(trace); } }, id);
+          return el("button", { type: "button", class: "chip", disabled: !trace && !id.startsWith("p"), "aria-label": `Open ${id}`, onclick: () => { if (trace) void openMoment(trace); else onPerson(id); } }, id);
         }))
         : "",
       ...answer.notes.map((note) => el("p", { class: "dim small" }, note)),

@@ -16,7 +16,7 @@ const WORDS = { connecting: "Connecting…", live: "Live", failed: "Not connecte
 const events = new Events();
 const view = live(events);
 const day = dayline(goTo);
-const list = moments((chosen) => void day.load(chosen), (id) => { show("people"); void everybody.open(id); });
+const list = moments((chosen) => void day.load(chosen), openPerson);
 const everybody = people((found) => list.people(found));
 let names = "";
 const machine = device((cameras) => {
@@ -27,7 +27,13 @@ const machine = device((cameras) => {
     list.cameras(cameras.map((one) => one.name));
   }
 });
-chat();
+chat(openPerson);
+
+/** @param {string} id */
+function openPerson(id) {
+  show("people");
+  void everybody.open(id);
+}
 
 /** @param {string} date */
 function goTo(date) {

@@ -1,0 +1,186 @@
+"""The dashboard in a real browser on a real server, with a memory made by watching the demo's clip."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edge.memory import Store
+from edge.recall import Recall
+from edge.serve import CameraState, CameraStatus, build_app
+from edge.settings import load_settings
+from edge.types.records import EntityKind
+from tests.serve_support import LOCAL, Keys, MemoryService, serving
+from tests.test_watch import clip, watched
+
+__all__ = ["clip", "watched"]
+
+CHROMIUM = shutil.which("chromium")
+SIZES = {"desktop": (1280, 800), "phone": (390, 844)}
+SIGHT = {
+    "width": 640,
+    "height": 480,
+    "in_view": [
+        {"anchor": "a1", "label": "person", "name": "Eileen", "score": 0.9, "box": [0.3, 0.1, 0.75, 0.98]},
+        {"anchor": "a2", "label": "cup", "name": None, "score": 0.8, "box": [0.05, 0.6, 0.2, 0.8]},
+    ],
+}
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed"),
+]
+
+
+@pytest.fixture
+def running(watched: Path, tmp_path: Path) -> Iterator[tuple[str, MemoryService]]:
+    home = tmp_path / "home"
+    shutil.copytree(watched, home)
+    settings = load_settings(home)
+    with Store.open(home, settings.memory) as store:
+        service = MemoryService(store, Recall(store))
+        service._cameras["glasses"] = CameraStatus(
+            "glasses", "rtsp://192.168.1.20/stream", CameraState.LIVE, fps=2.0, width=640, height=480, segments=4
+        )
+        oldest = store.traces(newest_first=False)[0]
+        service.pictures["glasses"] = store.key_frame(oldest.key_frames[0]).jpeg
+        with serving(build_app(service, Keys(LOCAL))) as url:
+            yield url, service
+
+
+@contextmanager
+def page_of(url: str, size: str, scheme: str, *, away: bool = False) -> Iterator[Any]:
+    """A page that fails the test for whatever goes wrong in it; `away`: but for a server that is not there."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    wide, high = SIZES[size]
+    wrong: list[str] = []
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(
+            executable_path=CHROMIUM, headless=True, args=["--no-sandbox", "--disable-gpu", "--mute-audio"]
+        )
+        page = browser.new_context(viewport={"width": wide, "height": high}, color_scheme=scheme).new_page()
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        # A device without WebRTC answers /whep with 404: the page shows pictures one by one then.
+        page.on(
+            "console",
+            lambda said: (
+                wrong.append(said.text)
+                if said.type == "error" and "/whep/" not in said.location["url"] and not (away and "ERR_" in said.text)
+                else None
+            ),
+        )
+        page.goto(url)
+        page.wait_for_selector(".pill[data-state=live]")
+        yield page
+        browser.close()
+    assert wrong == []
+
+
+def no_sideways(page: Any) -> None:
+    wide, seen = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+    assert wide <= seen
+
+
+def test_what_is_remembered_is_seen_filtered_named_and_asked(
+    running: tuple[str, MemoryService], tmp_path: Path
+) -> None:
+    url, service = running
+    store = service.store
+    with page_of(url, "desktop", "light") as page:
+        page.wait_for_selector("#live-picture:not([hidden])")
+        service.events.publish("sight", "glasses", SIGHT)
+        page.get_by_text("Eileen, cup").wait_for()
+
+        # Newest first, and only what fits the filter.
+        shown = page.locator(".moment")
+        page.wait_for_selector(".moment")
+        assert shown.first.get_attribute("data-id") == f"t{store.traces(limit=1)[0].id}"
+        page.get_by_role("combobox", name="Thing").fill("motorcycle")
+        page.wait_for_selector(f".moment >> nth={len(store.traces(label='motorcycle'))}", state="detached")
+        assert shown.count() == len(store.traces(label="motorcycle"))
+        page.get_by_role("combobox", name="Thing").fill("")
+
+        # A day to scrub by the keyboard.
+        day = page.locator(".daybreak").first.get_attribute("data-day")
+        page.locator("input[name=day]").fill(day)
+        page.locator("#day-preview b").wait_for()
+        last = page.locator("#day-preview").inner_text()
+        page.get_by_role("slider", name="Time of the day").focus()
+        page.keyboard.press("Home")
+        assert page.locator("#day-preview").inner_text() != last
+
+        # Named once, called so everywhere, without loading the page again.
+        page.locator("#people-list button", has_text="person 1").click()
+        page.locator("#new-name").fill("Eileen <b>Collins</b>")
+        page.keyboard.press("Enter")
+        page.locator("#person-title", has_text="Eileen <b>Collins</b>").wait_for()
+        page.locator(".moment .chip", has_text="Eileen <b>Collins</b>").first.wait_for()
+        person = next(one for one in store.entities(EntityKind.PERSON))
+        assert person.name == "Eileen <b>Collins</b>"
+        page.get_by_role("button", name="Everybody").click()
+        assert page.evaluate("document.activeElement.dataset.id") == f"p{person.id}"
+
+        # An answer opens the picture that it cites, and the focus comes back.
+        page.get_by_role("textbox", name="Your question").fill("When was the cat seen?")
+        page.keyboard.press("Enter")
+        cited = page.get_by_role("button", name="Open the picture that it rests on")
+        cited.focus()
+        page.keyboard.press("Enter")
+        page.wait_for_selector("dialog[open] figure img")
+        assert "cat" in page.locator("#viewer-body").inner_text()
+        page.keyboard.press("Escape")
+        page.wait_for_selector("dialog[open]", state="detached")
+        assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Open the picture that it rests on"
+
+        # What is new comes by itself.
+        service.events.publish("camera", "glasses", {"state": "paused", "detail": ""})
+        page.get_by_role("button", name="Pause").click()
+        page.get_by_role("button", name="Resume").wait_for()
+        no_sideways(page)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", ["desktop", "phone"])
+def test_it_fits_every_screen(running: tuple[str, MemoryService], tmp_path: Path, size: str, scheme: str) -> None:
+    url, service = running
+    with page_of(url, size, scheme) as page:
+        page.wait_for_selector("#live-picture:not([hidden])")
+        service.events.publish("sight", "glasses", SIGHT)
+        page.get_by_text("Eileen, cup").wait_for()
+        picture = tmp_path / "shot.png"
+        page.screenshot(path=str(picture))
+        assert picture.stat().st_size > 20_000
+        no_sideways(page)
+        if size == "phone":
+            for part in ("moments", "ask", "people", "device", "live"):
+                page.locator(f".tabs a[href='#{part}']").click()
+                box = page.locator(f"#{part}").bounding_box()
+                assert box is not None
+                assert box["width"] == 390
+                no_sideways(page)
+            assert page.locator("main > * > .panel:visible, main > .panel:visible").count() == 1
+
+
+def test_a_page_comes_back_after_the_server_did(running: tuple[str, MemoryService]) -> None:
+    _, service = running
+    with serving(build_app(service, Keys(LOCAL))) as url:
+        opened = page_of(url, "phone", "light", away=True)
+        page = opened.__enter__()
+    page.wait_for_selector(".pill:not([data-state=live])")
+    with serving(build_app(service, Keys(LOCAL)), port=int(url.rsplit(":", 1)[1])):
+        page.wait_for_selector(".pill[data-state=live]", timeout=15_000)
+        service.events.publish("sight", "glasses", SIGHT)
+        page.get_by_text("Eileen, cup").wait_for()
+        opened.__exit__(None, None, None)
+
+
+def test_the_description_is_a_page(running: tuple[str, MemoryService]) -> None:
+    url, _ = running
+    with page_of(url, "desktop", "light") as page:
+        page.goto(f"{url}/api/docs")
+        page.get_by_text("/api/v1/moments/{moment}").wait_for()
