@@ -17,12 +17,7 @@ import typer
 from edge.app import CameraConfig, Service, camera_config, open_service
 from edge.cli.console import HomeOption, complain, settings_for
 from edge.errors import ReflectWorldError
-from edge.serve import build_app
-from edge.serve.listeners import Access, Listeners
 from edge.serve.local import RunFile, remove_run_file, write_run_file
-from edge.serve.phone import phone_router
-from edge.serve.whep import whep_router
-from edge.serve.whip import whip_router
 from edge.settings import Settings
 
 _NAMED = re.compile(r"(\w[\w .-]*)=(.+)", re.DOTALL)
@@ -85,6 +80,10 @@ def _run_file(settings: Settings) -> Iterator[RunFile]:
 async def _main(
     service: Service, settings: Settings, cameras: Sequence[CameraConfig], host: str | None, run_file: RunFile
 ) -> None:
+    # Only this command needs the web and WebRTC stacks: the others start without them.
+    from edge.serve import build_app, phone_router, whep_router, whip_router
+    from edge.serve.listeners import Access, Listeners
+
     access = Access(settings.home, settings.serve, run_token=run_file.token)
     auth = access.auth
     routers = [
