@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from edge.identity import Gallery, GalleryState, KnownEntity, Resolution, Slot, Waiting
+from edge.types.drafts import CommitDraft, ObservationDraft, TraceDraft, UtteranceDraft
 from edge.types.evidence import (
     FaceEvidence,
     FaceShot,
@@ -18,15 +19,7 @@ from edge.types.evidence import (
     Voice,
 )
 from edge.types.media import Mode
-from edge.types.records import (
-    CommitDraft,
-    EntityKind,
-    Modality,
-    NameSource,
-    ObservationDraft,
-    TraceDraft,
-    UtteranceDraft,
-)
+from edge.types.records import EntityKind, Modality, NameSource
 
 FACES = "faces@1"
 VOICES = "voices@1"

@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from edge.types.evidence import Vector
-from edge.types.media import CutReason, Image, Mode, SegmentCounts, SourceInfo, SourceKind
-from edge.types.records import (
+from edge.types.drafts import (
     CommitDraft,
     DecisionDraft,
-    EntityKind,
     GalleryWrite,
     KeyFrameDraft,
-    LineDraft,
-    Modality,
     NameClaim,
-    NameSource,
     NewEntity,
     ObservationDraft,
-    Outcome,
     PendingWrite,
     SourceProgress,
     TraceDraft,
     UtteranceDraft,
-    mention,
 )
+from edge.types.evidence import Vector
+from edge.types.media import CutReason, Image, Mode, SegmentCounts, SourceInfo, SourceKind
+from edge.types.records import EntityKind, LineDraft, Modality, NameSource, Outcome, mention
 
 CAMERA = "hall"
 FACE_MODEL = "faces:00000001"

@@ -12,19 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edge.memory import Store, search_units, trace_vector
+from edge.types.drafts import CommitDraft, KeyFrameDraft, NewEntity, ObservationDraft, TraceDraft, UtteranceDraft
 from edge.types.media import Mode
-from edge.types.records import (
-    CommitDraft,
-    EntityKind,
-    KeyFrameDraft,
-    LineDraft,
-    NameSource,
-    NewEntity,
-    ObservationDraft,
-    TraceDraft,
-    UtteranceDraft,
-    mention,
-)
+from edge.types.records import EntityKind, LineDraft, NameSource, mention
 
 BERLIN = ZoneInfo("Europe/Berlin")
 

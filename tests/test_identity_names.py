@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edge.identity import Bearer, HeardName, Said, name_claims, names_in
+from edge.types.drafts import NameClaim
 from edge.types.evidence import Utterance
-from edge.types.records import NameClaim, NameSource
+from edge.types.records import NameSource
 
 SELF, ADDRESSED, USER, NONE = NameSource.SELF, NameSource.ADDRESSED, NameSource.USER, NameSource.NONE
 

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from edge.identity import Presence, Resolution, resolve
 from edge.settings import IdentitySettings
+from edge.types.drafts import DecisionDraft
 from edge.types.evidence import SegmentEvidence
-from edge.types.records import DecisionDraft, EntityKind, Modality, Outcome
+from edge.types.records import EntityKind, Modality, Outcome
 from tests.identity_support import (
     FACES,
     T0,

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from edge.identity import Resolution, resolve
 from edge.settings import IdentitySettings
+from edge.types.drafts import DecisionDraft
 from edge.types.evidence import SegmentEvidence
-from edge.types.records import DecisionDraft, EntityKind, Modality, NameSource, Outcome
+from edge.types.records import EntityKind, Modality, NameSource, Outcome
 from tests.identity_support import (
     T0,
     Memory,

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from edge.errors import StoreError
 from edge.memory import Store, index, search_units, trace_vector
 from edge.memory.index import Filter
+from edge.types.drafts import CommitDraft, NewEntity, TraceDraft, UtteranceDraft
 from edge.types.media import Mode
-from edge.types.records import CommitDraft, EntityKind, LineDraft, NewEntity, TraceDraft, UtteranceDraft
+from edge.types.records import EntityKind, LineDraft
 from tests.recall_data import BagEmbedder, Script, said, seen
 
 EMBEDDER = BagEmbedder()

@@ -14,24 +14,21 @@ from hypothesis import strategies as st
 
 from edge.errors import StoreError
 from edge.memory import Store
-from edge.types.media import Mode
-from edge.types.records import (
+from edge.types.drafts import (
     CommitDraft,
     DecisionDraft,
-    EntityKind,
     GalleryWrite,
     KeyFrameDraft,
-    Modality,
     NameClaim,
-    NameSource,
     NewEntity,
     ObservationDraft,
-    Outcome,
     PendingWrite,
     SourceProgress,
     TraceDraft,
     UtteranceDraft,
 )
+from edge.types.media import Mode
+from edge.types.records import EntityKind, Modality, NameSource, Outcome
 from tests.memory_support import CAMERA, FACE_MODEL, START, picture, segment, source, vector
 
 TABLES = (

@@ -14,25 +14,21 @@ import pytest
 from edge.errors import NotFoundError, StoreError, UserError
 from edge.memory import Store
 from edge.settings import MemorySettings
-from edge.types.media import SegmentCounts
-from edge.types.records import (
+from edge.types.drafts import (
     CommitDraft,
     DecisionDraft,
-    EntityKind,
     GalleryWrite,
     KeyFrameDraft,
-    LineDraft,
-    Modality,
     NameClaim,
-    NameSource,
     NewEntity,
     ObservationDraft,
     PendingWrite,
     SourceProgress,
     TraceDraft,
     UtteranceDraft,
-    render,
 )
+from edge.types.media import SegmentCounts
+from edge.types.records import EntityKind, LineDraft, Modality, NameSource, render
 from tests.memory_support import (
     CAMERA,
     FACE_MODEL,

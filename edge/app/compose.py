@@ -6,16 +6,9 @@ from collections.abc import Mapping
 
 from edge.identity import Resolution
 from edge.perceive import Description
+from edge.types.drafts import CommitDraft, KeyFrameDraft, ObservationDraft, SourceProgress, TraceDraft, UtteranceDraft
 from edge.types.evidence import SegmentEvidence, Track, Voice
 from edge.types.media import CutReason, Mode, Segment, SourceInfo
-from edge.types.records import (
-    CommitDraft,
-    KeyFrameDraft,
-    ObservationDraft,
-    SourceProgress,
-    TraceDraft,
-    UtteranceDraft,
-)
 
 
 def progress_after(segment: Segment, info: SourceInfo) -> SourceProgress:

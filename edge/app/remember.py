@@ -10,9 +10,9 @@ from edge.identity import Identifier
 from edge.infer import TextEmbedder, release_memory
 from edge.memory import Store, search_units, trace_vector
 from edge.perceive import describe
+from edge.types.drafts import CommitDraft, Committed
 from edge.types.evidence import SegmentEvidence, Vector
 from edge.types.media import Mode, Segment, SourceInfo
-from edge.types.records import CommitDraft, Committed
 
 _WHO_S = 0.02  # the live view waits for a name no longer than this, s
 

@@ -20,19 +20,9 @@ from numpy.typing import NDArray
 
 from edge.capture import BadLine, DescribedFile, DescribedSegment
 from edge.memory import Store, search_units, trace_vector
+from edge.types.drafts import CommitDraft, NewEntity, ObservationDraft, SourceProgress, TraceDraft, UtteranceDraft
 from edge.types.media import Mode, SourceInfo, SourceKind
-from edge.types.records import (
-    CommitDraft,
-    EntityKind,
-    LineDraft,
-    NameSource,
-    NewEntity,
-    ObservationDraft,
-    SourceProgress,
-    TraceDraft,
-    UtteranceDraft,
-    mention,
-)
+from edge.types.records import EntityKind, LineDraft, NameSource, mention
 
 _BATCH = 64  # segments embedded at once: many texts of one length run together
 _AHEAD = 3  # batches under way

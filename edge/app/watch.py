@@ -17,8 +17,9 @@ from edge.app.rooms import Rooms
 from edge.capture import open_source, segments, worth_analysing
 from edge.clock import monotonic
 from edge.errors import InferenceError
+from edge.types.drafts import CommitDraft, Committed
 from edge.types.media import Frame, Mode, Segment, SourceInfo
-from edge.types.records import CommitDraft, Committed, EntityKind
+from edge.types.records import EntityKind
 
 log = structlog.get_logger(__name__)
 

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from edge.identity.state import Gallery, GalleryKey, GalleryState, Slot, mean_unit, slots_score, unit
+from edge.types.drafts import EntityKey, GalleryWrite
 from edge.types.evidence import Vector
 from edge.types.media import Image
-from edge.types.records import EntityKey, GalleryWrite
 
 # A sighting this close to a slot is the same view of the person: it refreshes the slot instead of taking a new one.
 SAME_VIEW = 0.85

@@ -24,14 +24,9 @@ from edge.identity.state import (
 )
 from edge.memory import Store
 from edge.settings import IdentitySettings
+from edge.types.drafts import Committed
 from edge.types.evidence import SegmentEvidence, Vector
-from edge.types.records import (
-    Committed,
-    EntityRecord,
-    Modality,
-    NameSource,
-    PendingRecord,
-)
+from edge.types.records import EntityRecord, Modality, NameSource, PendingRecord
 
 
 class Identifier:

@@ -25,8 +25,9 @@ from edge.identity.sights import PERSON
 from edge.identity.state import GalleryState, HeardName
 from edge.identity.vocabulary import is_given_name, is_plain_word, may_describe
 from edge.identity.voices import Voices
+from edge.types.drafts import DecisionDraft, EntityKey, NameClaim
 from edge.types.evidence import SegmentEvidence, Utterance
-from edge.types.records import DecisionDraft, EntityKey, NameClaim, NameSource, Outcome
+from edge.types.records import NameSource, Outcome
 
 CALLED_TO_BELIEVE = 2  # different utterances in which others call somebody so
 # A word that the lists do not have may be a name after "my name is" when English hardly uses it (Zipf scale of

@@ -31,17 +31,9 @@ from edge.identity.galleries import GalleryEditor, usable
 from edge.identity.sights import Person, Sight, Sights
 from edge.identity.state import GalleryState, Waiting, mean_unit
 from edge.settings import IdentitySettings
+from edge.types.drafts import DecisionDraft, EntityKey, NewEntity, PendingWrite
 from edge.types.evidence import FaceEvidence, SegmentEvidence, Track
-from edge.types.records import (
-    DecisionDraft,
-    EntityKey,
-    EntityKind,
-    Modality,
-    NewEntity,
-    Outcome,
-    PendingWrite,
-    mention,
-)
+from edge.types.records import EntityKind, Modality, Outcome, mention
 
 ALIKE_TO_BE_NEW = 3  # sightings in the doubtful band that agree with each other before they are somebody new
 SHOWN_CANDIDATES = 3  # in a decision's evidence

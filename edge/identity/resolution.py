@@ -5,16 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from edge.types.drafts import DecisionDraft, EntityKey, GalleryWrite, NameClaim, NewEntity, PendingWrite
 from edge.types.evidence import SegmentEvidence
-from edge.types.records import (
-    DecisionDraft,
-    EntityKey,
-    GalleryWrite,
-    NameClaim,
-    NewEntity,
-    PendingWrite,
-    mention,
-)
+from edge.types.records import mention
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -23,8 +23,8 @@ from edge.identity.resolution import Resolution
 from edge.identity.state import GalleryState
 from edge.identity.voices import resolve_voices
 from edge.settings import IdentitySettings
+from edge.types.drafts import EntityKey
 from edge.types.evidence import SegmentEvidence
-from edge.types.records import EntityKey
 
 
 def resolve(evidence: SegmentEvidence, state: GalleryState, settings: IdentitySettings) -> Resolution:

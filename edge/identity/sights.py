@@ -15,8 +15,9 @@ import numpy as np
 from edge.identity.galleries import GalleryEditor, usable
 from edge.identity.state import GalleryState, Waiting, mean_unit
 from edge.settings import IdentitySettings
+from edge.types.drafts import EntityKey
 from edge.types.evidence import FaceEvidence, SegmentEvidence, Track, Vector
-from edge.types.records import EntityKey, Modality, Outcome
+from edge.types.records import Modality, Outcome
 
 PERSON = "person"
 _TOUCHING_BOXES = 0.3  # mean overlap with another person's box at which a body is not this person's alone

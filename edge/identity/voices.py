@@ -25,8 +25,9 @@ from edge.identity.people import People, shown
 from edge.identity.sights import PERSON
 from edge.identity.state import GalleryState, Waiting
 from edge.settings import IdentitySettings
+from edge.types.drafts import DecisionDraft, EntityKey, NewEntity, PendingWrite
 from edge.types.evidence import SegmentEvidence, Track, Vector, Voice
-from edge.types.records import DecisionDraft, EntityKey, EntityKind, Modality, NewEntity, Outcome, PendingWrite, mention
+from edge.types.records import EntityKind, Modality, Outcome, mention
 
 SHORT_VOICE_EXTRA = 0.05  # a short voice must match by this much more
 SHORT_VOICE_CONFIDENCE = 0.5

@@ -26,17 +26,9 @@ from edge.memory.database import fetch, insert, transaction
 from edge.memory.drafts import boxes_to_json, contradiction, entity_keys, storable, to_json, vector_to_blob
 from edge.memory.frames import Jpeg, Pictures
 from edge.memory.writer import Files
+from edge.types.drafts import CommitDraft, Committed, EntityKey, GalleryWrite, SourceProgress, TraceDraft
 from edge.types.evidence import Vector
-from edge.types.records import (
-    CommitDraft,
-    Committed,
-    EntityKey,
-    EntityKind,
-    GalleryWrite,
-    SourceProgress,
-    TraceDraft,
-    mention,
-)
+from edge.types.records import EntityKind, mention
 
 _NEW_MENTION: Final = re.compile(r"\{\{-(\d+)\}\}")
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import orjson
 
+from edge.types.drafts import CommitDraft, EntityKey
 from edge.types.evidence import NormBox, Vector
-from edge.types.records import CommitDraft, EntityKey
 
 
 def contradiction(draft: CommitDraft) -> str:

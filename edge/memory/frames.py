@@ -18,8 +18,8 @@ import numpy as np
 
 from edge.errors import StoreError
 from edge.memory.database import fetch, transaction
+from edge.types.drafts import CommitDraft
 from edge.types.media import Image
-from edge.types.records import CommitDraft
 
 CROP_QUALITY: Final = 90
 DISCARD_BATCH: Final = 64  # pictures removed in one transaction

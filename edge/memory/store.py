@@ -24,7 +24,8 @@ from edge.memory.reader import FRAMES_FILE, MEMORY_FILE
 from edge.memory.schema import FRAMES, MEMORY
 from edge.memory.writer import Files, Writer
 from edge.settings import MemorySettings
-from edge.types.records import DEFAULT_USER, CommitDraft, Committed, EntityRecord, MemoryCounts, NameSource
+from edge.types.drafts import CommitDraft, Committed
+from edge.types.records import DEFAULT_USER, EntityRecord, MemoryCounts, NameSource
 
 Result = TypeVar("Result")
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from edge.types.drafts import CommitDraft
 from edge.types.evidence import Vector
-from edge.types.records import CommitDraft, render
+from edge.types.records import render
 
 UNIT_CHARS = 160  # a unit of fine search is closed once it is this long (about 40 word pieces)
 _UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "BOPOMOFO", "YI SYLLABLE")

@@ -9,14 +9,7 @@ from edge.recall.occasions import Occasion, Seen, occasions
 from edge.recall.question import Question
 from edge.recall.records import Level, Result
 from edge.recall.search import Hit
-from edge.types.records import (
-    EntityKind,
-    Kind,
-    ObservationRecord,
-    TraceRecord,
-    UtteranceRecord,
-    public_id,
-)
+from edge.types.records import EntityKind, Kind, ObservationRecord, TraceRecord, UtteranceRecord, public_id
 
 _PAGE = 500
 

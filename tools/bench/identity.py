@@ -34,9 +34,10 @@ from edge.infer import Catalog, Runtime
 from edge.memory import Store
 from edge.perceive import build_perceiver
 from edge.settings import Settings
+from edge.types.drafts import CommitDraft, ObservationDraft, TraceDraft
 from edge.types.evidence import SegmentEvidence
 from edge.types.media import Frame, Mode
-from edge.types.records import CommitDraft, EntityKind, ObservationDraft, ObservationRecord, TraceDraft
+from edge.types.records import EntityKind, ObservationRecord
 
 CLIPS = {"grid": "grid_talkers.mp4", "intel": "intel_reappear.mp4"}
 ROOT = Path(__file__).resolve().parents[2]
