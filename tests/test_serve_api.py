@@ -212,7 +212,6 @@ READS = [
     "/api/openapi.json",
     "/api/docs",
     "/",
-    "/static/index.html",
 ]
 WRITES = [
     ("POST", "/api/v1/cameras"),
@@ -230,6 +229,13 @@ def test_nothing_is_read_without_the_right_key(service: MemoryService, path: str
     assert (refused.status_code, refused.headers["content-type"]) == (401, "application/problem+json")
     assert refused.headers["www-authenticate"] == "Bearer"
     assert call(app, "GET", path, headers={"Authorization": "Bearer phone"}).status_code == 403
+
+
+def test_scripts_and_styles_are_for_every_known_device(service: MemoryService) -> None:
+    app = build_app(service, Keys(None))
+    assert call(app, "GET", "/static/css/phone.css").status_code == 401
+    for key in ("phone", "reader", "owner"):
+        assert call(app, "GET", "/static/css/phone.css", headers={"Authorization": f"Bearer {key}"}).status_code == 200
 
 
 @pytest.mark.parametrize(("method", "path"), WRITES)

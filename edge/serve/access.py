@@ -10,8 +10,8 @@ from edge.serve.problems import Problem
 from edge.serve.protocols import Auth, Device, Scope
 
 
-def admit(auth: Auth, scope: Scope, connection: HTTPConnection) -> Device:
-    """The device that asks.
+def admit(auth: Auth, scope: Scope | None, connection: HTTPConnection) -> Device:
+    """The device that asks; without a scope, any that is known.
 
     Raises:
         Problem: 401: it is not known; 403: it lacks the scope.
@@ -25,7 +25,7 @@ def admit(auth: Auth, scope: Scope, connection: HTTPConnection) -> Device:
             "This needs the key of a paired device; pair one with `reflectworld pair`.",
             headers={"WWW-Authenticate": "Bearer"},
         )
-    if not known.may(scope):
+    if scope is not None and not known.may(scope):
         raise Problem(403, "forbidden", f"“{known.name}” may not do this: it lacks the scope “{scope}”.")
     return known
 

@@ -152,7 +152,8 @@ class _Pages:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            admit(self._auth, DeviceScope.ASK, Request(scope))
+            # They hold nothing of the memory, and the page of a phone that only publishes needs them, too.
+            admit(self._auth, None, Request(scope))
 
         async def fresh(message: Message) -> None:
             if message["type"] == "http.response.start":
