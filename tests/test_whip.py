@@ -156,7 +156,7 @@ def test_trickled_candidates_connect() -> None:
                 assert await patch("a=ice-ufrag:else\r\na=ice-pwd:" + "p" * 24, **match) == 422
                 assert await patch("<html>", **match) == 400
                 assert await patch(ufrag, **match, **{"Content-Type": "text/html"}) == 415
-                assert not service.sources["hall"].pictures
+                # Pictures may be there already: the publisher knows our candidates and we learn its own from its checks.
                 body = "\r\n".join([ufrag, "m=video 9 UDP/TLS/RTP/SAVPF 0", "a=mid:0", *candidates, ""])
                 assert await patch(body, **match) == 204
                 assert await patch(f"{ufrag}\r\na=end-of-candidates\r\n", **match) == 204
