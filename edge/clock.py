@@ -42,11 +42,6 @@ def parse_instant(text: str, zone: tzinfo | None = None) -> float:
     return moment.timestamp()
 
 
-def to_utc(at: float) -> datetime:
-    """UTC POSIX seconds as an aware `datetime` in UTC."""
-    return datetime.fromtimestamp(at, UTC)
-
-
 def to_local(at: float, zone: tzinfo | None = None) -> datetime:
     """UTC POSIX seconds as an aware `datetime` in `zone` (default: the device's zone)."""
     return datetime.fromtimestamp(at, UTC).astimezone(zone)

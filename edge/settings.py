@@ -135,7 +135,6 @@ class RecallSettings(_Room):
     """How questions are answered."""
 
     episodic: int = Field(4, ge=1, description="traces that an answer draws on (Light-Omni, A.2)")
-    semantic: int = Field(12, ge=1, description="facts that an answer draws on (Light-Omni, A.2)")
     max_question_chars: int = Field(4000, ge=100, description="longer questions are refused, characters")
 
 

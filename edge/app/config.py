@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import tomli_w
 from pydantic import BaseModel
@@ -56,8 +55,3 @@ def effective(settings: Settings) -> str:
     """All values as they are now, as TOML; what is not set is left out."""
     values = settings.model_dump(mode="json", exclude={"home"}, exclude_none=True)
     return f"# home: {settings.home}\n{tomli_w.dumps(values)}"
-
-
-def config_path(settings_home: Path) -> Path:
-    """Where the file lies."""
-    return settings_home / CONFIG_FILE

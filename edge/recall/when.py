@@ -8,7 +8,7 @@ a year, a day or a half of the day means the latest one that has begun. Hours th
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta, tzinfo
 from enum import StrEnum
 
@@ -393,8 +393,3 @@ def prefer_hours(hours: tuple[float, float], start: float, zone: tzinfo | None) 
     local = to_local(start, zone)
     hour = local.hour + local.minute / 60
     return any(hours[0] <= hour + shift < hours[1] for shift in (0, 24))
-
-
-def without_order(when: When) -> When:
-    """The same time, whichever occurrence."""
-    return replace(when, order=Order.NONE)
