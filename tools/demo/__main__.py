@@ -57,8 +57,8 @@ def main() -> None:
         reflectworld("ask", question)
     print(
         f"\nThat took {time.monotonic() - began:.0f} s. The memory stays in {HOME.relative_to(ROOT)}; ask it more:\n"
-        f'  REFLECTWORLD_HOME={HOME.relative_to(ROOT)} {COMMAND.relative_to(ROOT)} ask "What did I see after the cat?"\n'
-        f"  REFLECTWORLD_HOME={HOME.relative_to(ROOT)} {COMMAND.relative_to(ROOT)} timeline"
+        f'  REFLECTWORLD_HOME={HOME.relative_to(ROOT)} {os.path.relpath(COMMAND, ROOT)} ask "What did I see after the cat?"\n'
+        f"  REFLECTWORLD_HOME={HOME.relative_to(ROOT)} {os.path.relpath(COMMAND, ROOT)} timeline"
     )
 
 
