@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from edge.memory import index
+from edge.memory import index, jobs
 from edge.memory.store import Store
 from edge.memory.units import search_units, trace_vector
 
-__all__ = ["Store", "index", "search_units", "trace_vector"]
+__all__ = ["Store", "index", "jobs", "search_units", "trace_vector"]

@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import apsw
 
-from edge.memory import index
+from edge.memory import corrections, index, jobs
 from edge.memory.migrations import Migrations
+from edge.memory.tiers import facts, graph, procedural, timeline
+from edge.memory.upkeep import forget
 
 APPLICATION_MEMORY = 0x52574D31  # "RWM1"
 APPLICATION_FRAMES = 0x52574631  # "RWF1"
@@ -126,6 +128,41 @@ def _memory_1(connection: apsw.Connection) -> None:
 @MEMORY.register("search by words and by vectors")
 def _memory_2(connection: apsw.Connection) -> None:
     index.create(connection)
+
+
+@MEMORY.register("durable jobs")
+def _memory_3(connection: apsw.Connection) -> None:
+    jobs.create(connection)
+
+
+@MEMORY.register("evidence of identity for each observation; corrections that can be undone")
+def _memory_4(connection: apsw.Connection) -> None:
+    corrections.create(connection)
+
+
+@MEMORY.register("working memory and the timeline tree")
+def _memory_5(connection: apsw.Connection) -> None:
+    timeline.create(connection)
+
+
+@MEMORY.register("facts with their validity in time, and profiles")
+def _memory_6(connection: apsw.Connection) -> None:
+    facts.create(connection)
+
+
+@MEMORY.register("the graph, scenes and the visual index")
+def _memory_7(connection: apsw.Connection) -> None:
+    graph.create(connection)
+
+
+@MEMORY.register("rules, reminders, and what was sent")
+def _memory_8(connection: apsw.Connection) -> None:
+    procedural.create(connection)
+
+
+@MEMORY.register("what was forgotten, and what may be kept how long")
+def _memory_9(connection: apsw.Connection) -> None:
+    forget.create(connection)
 
 
 @FRAMES.register("the first tables")

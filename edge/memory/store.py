@@ -12,6 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
+import apsw
+
 from edge.clock import utc_now
 from edge.errors import NotFoundError, ReflectWorldError, StoreError, UserError
 from edge.memory import commit, frames, locks, names
@@ -212,6 +214,22 @@ class Store(EventReads, PeopleReads):
         """Which long work other processes and this one are at now, in words."""
         with translated(self.home / MEMORY_FILE):
             return locks.claims(self.home)
+
+    def transact(self, work: Callable[[apsw.Connection], Result]) -> Result:
+        """Run a piece of writing in one transaction of the writer; an exception takes all of it back.
+
+        For the tiers and for jobs: `work` gets the connection that the functions of this room take, runs in the writer's
+        thread, and should be short, because commits wait for it.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+
+        def inside(files: Files) -> Result:
+            with transaction(files.memory):
+                return work(files.memory)
+
+        return self._write(inside)
 
     def _write(self, work: Callable[[Files], Result]) -> Result:
         if self._writer is None:

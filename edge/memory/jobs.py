@@ -1,0 +1,153 @@
+"""The durable queue: work that waits in the database, done at least once and counted once.
+
+Invariants:
+
+* A job is enqueued in the transaction that makes it necessary, so that neither is kept without the other.
+* What waits is named by (user, kind, key): asked for twice before it is begun, it is done once.
+* A job's results are written in the transaction that takes it out of the queue (`finish`), so that a kill at any point
+  repeats nothing twice; one that was asked for again while it ran stays in the queue.
+* One that fails waits longer each time (`fail`) and is set aside after `ATTEMPTS`; what is set aside is kept and shown.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import apsw
+
+from edge.clock import utc_now
+from edge.memory.database import fetch
+
+ATTEMPTS: Final = 5
+BACKOFF_S: Final = (5.0, 30.0, 180.0, 1080.0)  # waits after the first, second, … failure
+
+JOBS_V1 = """
+create table job(
+  id integer primary key autoincrement, user text not null, kind text not null, key text not null,
+  payload text not null, priority integer not null, created real not null, due real not null,
+  attempts integer not null default 0, generation integer not null default 0, failed integer not null default 0,
+  error text not null default '', unique(user, kind, key));
+create index job_due on job(failed, priority desc, due, id);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One piece of work."""
+
+    id: int
+    user: str
+    kind: str
+    key: str
+    payload: Mapping[str, Any]
+    priority: int
+    created: float  # UTC POSIX seconds
+    due: float  # UTC POSIX seconds: not before
+    attempts: int  # that failed
+    generation: int  # rises when it is asked for again
+    failed: bool  # set aside
+    error: str  # why it failed last
+
+
+def create(connection: apsw.Connection) -> None:
+    """Make the tables; part of a migration, inside its transaction."""
+    connection.execute(JOBS_V1)
+
+
+def enqueue(
+    memory: apsw.Connection,
+    user: str,
+    kind: str,
+    key: str | int,
+    payload: Mapping[str, Any] | None = None,
+    *,
+    due: float = 0.0,
+    priority: int = 0,
+) -> None:
+    """Ask for work, inside the transaction that makes it necessary.
+
+    Args:
+        memory: the writer's connection.
+        user: whose memory.
+        kind: names the handler, such as "trace".
+        key: what it is about, such as the id of a trace; the same again while it waits is one job.
+        payload: JSON values; that of the latest call counts.
+        due: UTC POSIX seconds before which it is not begun; of two calls the earlier counts.
+        priority: larger is sooner.
+    """
+    memory.execute(
+        "insert into job(user, kind, key, payload, priority, created, due) values(?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+        " on conflict(user, kind, key) do update set payload = excluded.payload, due = min(due, excluded.due),"
+        " priority = max(priority, excluded.priority), generation = generation + 1, failed = 0, attempts = 0",
+        (user, kind, str(key), json.dumps(payload or {}), priority, utc_now(), due),
+    )
+
+
+def next_due(
+    connection: apsw.Connection, user: str, now: float, *, kinds: tuple[str, ...] | None = None, limit: int = 1
+) -> list[Job]:
+    """The jobs to do next; of those that are due, the most urgent and then the oldest first."""
+    sql = (
+        "select id, user, kind, key, payload, priority, created, due, attempts, generation, failed, error from job"
+        " where user = ?1 and failed = 0 and due <= ?2 and (?3 is null or kind in (select value from json_each(?3)))"
+        " order by priority desc, due, id limit ?4"
+    )
+    return [_job(row) for row in fetch(connection, sql, (user, now, json.dumps(kinds) if kinds else None, limit))]
+
+
+def all_jobs(connection: apsw.Connection, user: str, *, failed: bool | None = None, limit: int = 100) -> list[Job]:
+    """What waits and what was set aside, oldest first."""
+    sql = (
+        "select id, user, kind, key, payload, priority, created, due, attempts, generation, failed, error from job"
+        " where user = ?1 and (?2 is null or failed = ?2) order by id limit ?3"
+    )
+    return [_job(row) for row in fetch(connection, sql, (user, failed, limit))]
+
+
+def finish(memory: apsw.Connection, job: Job) -> bool:
+    """Take a job out of the queue, in the transaction that writes its results.
+
+    Returns:
+        False: it was asked for again meanwhile and stays, or is gone; write results only if they hold all the same.
+    """
+    memory.execute("delete from job where id = ? and generation = ?", (job.id, job.generation))
+    return memory.changes() > 0
+
+
+def fail(memory: apsw.Connection, job: Job, error: str, now: float) -> bool:
+    """Note a failure, in a transaction of its own.
+
+    Returns:
+        Whether the job was set aside for good.
+    """
+    attempts = job.attempts + 1
+    aside = attempts >= ATTEMPTS
+    wait = BACKOFF_S[min(attempts, len(BACKOFF_S)) - 1]
+    memory.execute(
+        "update job set attempts = ?, failed = ?, error = ?, due = ? where id = ? and generation = ?",
+        (attempts, aside, error[:500], now + wait, job.id, job.generation),
+    )
+    return aside
+
+
+def retry(memory: apsw.Connection, user: str, number: int | None = None) -> int:
+    """Take what was set aside (or one of it) back into the queue.
+
+    Returns:
+        How many.
+    """
+    memory.execute(
+        "update job set failed = 0, attempts = 0, due = 0 where user = ?1 and failed = 1 and (?2 is null or id = ?2)",
+        (user, number),
+    )
+    return memory.changes()
+
+
+def _job(row: tuple[Any, ...]) -> Job:
+    number, user, kind, key, payload, priority, created, due, attempts, generation, failed, error = row
+    return Job(
+        number, user, kind, key, json.loads(payload), priority, created, due, attempts, generation, bool(failed), error
+    )

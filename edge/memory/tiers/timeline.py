@@ -1,0 +1,9 @@
+"""The timeline tree and the working memory: tables, reads and writes."""
+
+from __future__ import annotations
+
+import apsw
+
+
+def create(connection: apsw.Connection) -> None:
+    """Make the tables; part of a migration, inside its transaction."""

@@ -1,0 +1,1 @@
+"""What keeps the memory bounded, movable and erasable: forgetting, retention, export, backup, a new key."""

@@ -1,0 +1,1 @@
+"""Language models: one interface, several backends, none needed."""
