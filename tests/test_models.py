@@ -21,7 +21,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from edge.errors import ModelDownloadError, ModelError, ReflectWorldError
-from edge.infer import Catalog, ModelSpec, NewModel, Runtime, add_model, pull_models, verify_models
+from edge.infer import Catalog, ModelSpec, NewModel, Runtime, add_model, download, pull_models, verify_models
 from edge.settings import InferSettings
 from tests.conftest import ROOT
 
@@ -559,3 +559,24 @@ def test_models_lie_where_the_settings_or_the_service_say(tmp_path: Path, monkey
     assert Catalog.load(InferSettings()).models_dir == Path("/var/cache/reflectworld/models")
     monkeypatch.delenv("CACHE_DIRECTORY")
     assert Catalog.load(InferSettings()).models_dir == Path(platformdirs.user_cache_dir("reflectworld")) / "models"
+
+
+def test_folders_that_pip_removes_meanwhile_do_not_disturb_the_progress(tmp_path: Path):
+    """pip unpacks into folders that come and go while the size of what has come is looked at."""
+    (tmp_path / "kept.whl").write_bytes(b"0" * 1000)
+    over = threading.Event()
+
+    def come_and_go() -> None:
+        while not over.is_set():
+            deep = tmp_path / "pip-unpack" / "deeper"
+            deep.mkdir(parents=True)
+            (deep / "some.whl").write_bytes(b"0")
+            shutil.rmtree(tmp_path / "pip-unpack")
+
+    pip = threading.Thread(target=come_and_go)
+    pip.start()
+    try:
+        assert {download._wheel_bytes(tmp_path) for _ in range(2000)} == {1000}
+    finally:
+        over.set()
+        pip.join()

