@@ -130,7 +130,7 @@ class EventReads(Reader):
         """Traces in the order of the ids given; unknown ids are left out."""
         wanted = list(dict.fromkeys(numbers))
         with self.reading():
-            rows = self.rows(sql(_TRACE, "where c.user = ? and t.id", AMONG), (self.user, to_json(wanted)))
+            rows = self.rows(sql(_TRACE, "where +c.user = ? and t.id", AMONG), (self.user, to_json(wanted)))
             records = {record.id: record for record in self._trace_records(rows)}
         return [records[number] for number in wanted if number in records]
 

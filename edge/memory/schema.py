@@ -165,6 +165,11 @@ def _memory_9(connection: apsw.Connection) -> None:
     forget.create(connection)
 
 
+@MEMORY.register("search in bounded time")
+def _memory_10(connection: apsw.Connection) -> None:
+    index.create_terms(connection)
+
+
 @FRAMES.register("the first tables")
 def _frames_1(connection: apsw.Connection) -> None:
     connection.execute(FRAMES_V1)

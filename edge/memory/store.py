@@ -19,6 +19,7 @@ from edge.errors import NotFoundError, ReflectWorldError, StoreError, UserError
 from edge.memory import commit, frames, locks, names
 from edge.memory.database import connect, snapshot, transaction, translated
 from edge.memory.health import problems
+from edge.memory.index import Columns, ColumnsCache
 from edge.memory.keys import MasterKey, obtain_key
 from edge.memory.people import PeopleReads
 from edge.memory.queries import EventReads
@@ -39,6 +40,7 @@ class Store(EventReads, PeopleReads):
         super().__init__(home, key, user)
         self._settings = settings
         self._writer = Writer(files, _upkeep) if files is not None else None
+        self._columns = ColumnsCache()
         self._generation = 0
         self._foreign: int | None = None
 
@@ -179,6 +181,15 @@ class Store(EventReads, PeopleReads):
             raise UserError(f"{before.title} was named by you; only you can change that.")
         self._generation += 1
         return self.entity(entity)
+
+    def columns(self, connection: apsw.Connection, embedder: str | None) -> Columns:
+        """The columns of all traces, for search.
+
+        Args:
+            connection: of `reading`.
+            embedder: key of the model whose signs are wanted; None: none.
+        """
+        return self._columns.get(connection, embedder)
 
     def data_version(self) -> int:
         """A number that changes when people may have changed by another hand: another process wrote, a name was given.

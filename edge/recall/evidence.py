@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
+
+import apsw
+import numpy as np
 
 from edge.memory import Store, index
 from edge.recall.occasions import Occasion, Seen, occasions
@@ -12,6 +16,7 @@ from edge.recall.search import Hit
 from edge.types.records import EntityKind, Kind, ObservationRecord, TraceRecord, UtteranceRecord, public_id
 
 _PAGE = 500
+_LONGEST_TRACE_S = 3600.0  # what is described by others may be longer than our half minutes
 
 
 class Evidence:
@@ -135,16 +140,27 @@ class Evidence:
 
     def people(self, start: float | None, end: float | None, entity: int | None = None) -> dict[int, list[Seen]]:
         """Who was seen or heard in a span, and where, in the order of their first sighting."""
-        sql = (
-            "select s.entity, s.trace, s.start, s.end, s.gone from (select entity, start, end, trace,"
-            " coalesce(json_extract(detail, '$.left'), 0) gone from observation where entity is not null"
-            " union all select speaker, start, end, trace, 0 from utterance where speaker is not null) s"
-            " join trace t on t.id = s.trace join camera c on c.id = t.camera where c.user = ?1"
-            " and (?2 is null or s.end > ?2) and (?3 is null or s.start < ?3) and (?4 is null or t.end <= ?4)"
-            " and (?5 is null or s.entity = ?5) order by s.start, s.trace"
+        # With a span the way leads over its traces, with an entity over what it did: never over all there is.
+        traces = (
+            "select id from trace where camera in (select id from camera where user = ?1) and (?4 is null or end <= ?4)"
+            " and start > ?6 and start < ?7"
         )
+        whose = "entity is not null" if entity is None else "entity = ?5"
+        among = f"and trace in ({traces})" if entity is None else ""
+        sql = (
+            "select s.entity, s.trace, s.start, s.end, s.gone from (select entity, start, end, trace,"  # noqa: S608 - constants
+            f" coalesce(json_extract(detail, '$.left'), 0) gone from observation where {whose} {among}"
+            f" union all select speaker, start, end, trace, 0 from utterance where {whose.replace('entity', 'speaker')} {among}"
+            ") s join trace t on t.id = s.trace join camera c on c.id = t.camera where +c.user = ?1"
+            " and (?2 is null or s.end > ?2) and (?3 is null or s.start < ?3) and (?4 is null or t.end <= ?4)"
+            " and (?5 is null or s.entity = ?5) and t.start > ?6 and t.start < ?7 order by s.start, s.trace"
+        )
+        since = -math.inf if start is None else start - _LONGEST_TRACE_S
+        until = math.inf if end is None else end
         found: dict[int, list[Seen]] = {}
-        for who, trace, first, last, gone in self.store.rows(sql, (self.store.user, start, end, self.at, entity)):
+        for who, trace, first, last, gone in self.store.rows(
+            sql, (self.store.user, start, end, self.at, entity, since, until)
+        ):
             found.setdefault(who, []).append(Seen(trace, first, last, gone=bool(gone)))
         return found
 
@@ -154,7 +170,7 @@ class Evidence:
             return []
         start, end = min(seen.start for seen in sightings), max(seen.end for seen in sightings)
         with self.store.reading() as connection:
-            between = index.corpus(connection, index.Filter(self.store.user, start - 1, end + 1, self.at))
+            between = self._visible_traces(connection, start - 1, end + 1)
         return occasions(sightings, between)
 
     def next_to(self, trace: int, step: int) -> TraceRecord | None:
@@ -177,19 +193,39 @@ class Evidence:
         rows = self.store.rows(
             "select count(*) from observation o join trace t on t.id = o.trace join camera c on c.id = t.camera"
             " where c.user = ?1 and o.label = 'person' and o.entity is null and (?2 is null or o.end > ?2)"
-            " and (?3 is null or o.start < ?3) and (?4 is null or t.end <= ?4) group by o.trace order by 1 desc limit 1",
-            (self.store.user, start, end, self.at),
+            " and (?3 is null or o.start < ?3) and (?4 is null or t.end <= ?4) and o.start > ?5 group by o.trace order by 1 desc limit 1",
+            (self.store.user, start, end, self.at, -math.inf if start is None else start - _LONGEST_TRACE_S),
         )
         return int(rows[0][0]) if rows else 0
 
     def extent(self) -> tuple[float, float] | None:
         """From when to when there is anything that may be seen."""
-        rows = self.store.rows(
-            "select min(t.start), max(t.end) from trace t join camera c on c.id = t.camera"
-            " where c.user = ? and (? is null or t.end <= ?)",
-            (self.store.user, self.at, self.at),
-        )
-        return (float(rows[0][0]), float(rows[0][1])) if rows and rows[0][0] is not None else None
+        with self.store.reading() as connection:
+            seen = self._visible_traces(connection, None, None)
+        return (float(seen.starts.min()), float(seen.ends.max())) if len(seen.traces) else None
+
+    def recorded(self, start: float | None, end: float | None) -> bool:
+        """Whether anything of a span may be seen."""
+        with self.store.reading() as connection:
+            return len(self._visible_traces(connection, start, end).traces) > 0
+
+    def mentioned(self, words: str) -> bool:
+        """Whether any of some words occurs in what may be seen."""
+        with self.store.reading() as connection:
+            seen = self._visible_traces(connection, None, None)
+            if not len(seen.traces):
+                return False
+            first, last = int(seen.traces[0]), int(seen.traces[-1])
+            for term in index.tokens(connection, words):
+                found, _ = index.documents(connection, term, first, last, len(seen.traces))
+                if np.isin(found, seen.traces).any():
+                    return True
+        return False
+
+    def _visible_traces(self, connection: apsw.Connection, start: float | None, end: float | None) -> index.Corpus:
+        all_traces = self.store.columns(connection, None)
+        where = index.Filter(self.store.user, start, end, self.at)
+        return index.corpus_of(all_traces, index.visible(connection, all_traces, where))
 
     def parts(self, level: Level, hits: Sequence[Hit], question: Question, entities: Sequence[int]) -> list[Result]:
         """The utterances, observations or people of the traces that were found, best first.

@@ -6,7 +6,7 @@ that the question may know, never over later ones.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,14 +51,29 @@ def bm25(corpus: index.Corpus, postings: Sequence[index.Postings], concepts: Seq
     if not len(scores):
         return scores
     by_term = {found.term: found for found in postings}
-    norm = K1 * (1 - B + B * corpus.lengths / max(float(corpus.lengths.mean()), 1.0))
+    norm = length_norm(corpus)
     for concept in concepts:
         counts = occurrences(corpus, [by_term[term] for term in concept.terms if term in by_term])
-        documents = np.count_nonzero(counts)
+        documents = int(np.count_nonzero(counts))
         if documents:
-            rarity = np.log1p((len(scores) - documents + 0.5) / (documents + 0.5))
-            scores += concept.weight * rarity * counts * (K1 + 1) / (counts + norm)
+            scores += concept.weight * rarity(len(scores), documents) * saturation(counts, norm)
     return scores
+
+
+def length_norm(corpus: index.Corpus) -> Scores:
+    """What the length of each visible document takes from a word's weight; (n,)."""
+    mean = max(float(corpus.lengths.mean()), 1.0) if len(corpus.lengths) else 1.0
+    return np.asarray(K1 * (1 - B + B * corpus.lengths / mean))
+
+
+def rarity(visible: int, documents: float) -> float:
+    """The weight of a word by the number of documents that hold it."""
+    return float(np.log1p(max(visible - documents + 0.5, 0.5) / (documents + 0.5)))
+
+
+def saturation(counts: Scores | float, norm: Scores) -> Scores:
+    """How much occurring so often says, 0..K1 + 1; shapes as broadcast."""
+    return np.asarray(counts * (K1 + 1) / (counts + norm))
 
 
 def occurrences(corpus: index.Corpus, postings: Sequence[index.Postings]) -> Scores:
@@ -94,39 +109,38 @@ def recency(corpus: index.Corpus, now: float) -> Scores:
 
 def estimated_cosine(distances: Scores, dimensions: int) -> Scores:
     """The cosine that signs suggest: their agreement measures the angle (Goemans and Williamson 1995; Charikar 2002)."""
-    return np.asarray(np.cos(np.pi * distances / dimensions))
+    known = np.cos(np.pi * np.arange(dimensions + 1) / dimensions)
+    missing = np.isnan(distances)
+    found = known[np.where(missing, 0, distances).astype(np.int64)]
+    return np.asarray(np.where(missing, np.nan, found)) if missing.any() else np.asarray(found)
 
 
 def best_first(scores: Scores, k: int) -> NDArray[np.int64]:
     """The places of the k best, best first; of equals, the later place (the newer trace) first."""
-    places = np.arange(len(scores))
-    order = np.lexsort((-places, -scores))
-    return order[:k].astype(np.int64)
+    count = len(scores)
+    places = np.arange(count)
+    if k < count // 4:  # sort what can be among them, and no more
+        places = np.flatnonzero(scores >= np.partition(scores, count - k)[count - k])
+    order = np.lexsort((-places, -scores[places]))
+    return places[order[:k]].astype(np.int64)
 
 
-def with_neighbours(order: NDArray[np.int64], corpus: index.Corpus, k: int) -> NDArray[np.int64]:
+def with_neighbours(order: NDArray[np.int64], beside: Callable[[int, int], int | None], k: int) -> NDArray[np.int64]:
     """Bring the neighbours in time of the best ten up to rank eleven and on: what is asked for is often one clip on.
 
     Args:
         order: places in the corpus, best first.
-        corpus: what is visible.
+        beside: the place of the visible neighbour of a place, before (-1) or after (1) it on the same camera.
         k: how many to return.
     """
     if len(order) <= NEIGHBOURS_OF:
         return order[:k]
-    in_time = np.lexsort((corpus.starts, corpus.cameras))
-    rank = np.empty(len(in_time), np.int64)
-    rank[in_time] = np.arange(len(in_time))
     head = order[:NEIGHBOURS_OF].tolist()
     chosen = dict.fromkeys(head)
     for place in head:
         for step in (-1, 1):
-            other = rank[place] + step
-            if not 0 <= other < len(in_time):
-                continue
-            near = int(in_time[other])
-            gap = max(corpus.starts[near] - corpus.ends[place], corpus.starts[place] - corpus.ends[near])
-            if corpus.cameras[near] == corpus.cameras[place] and gap <= NEIGHBOUR_GAP_S:
+            near = beside(place, step)
+            if near is not None:
                 chosen.setdefault(near)
     chosen.update(dict.fromkeys(order.tolist()))
     return np.array(list(chosen)[:k], np.int64)

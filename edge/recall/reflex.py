@@ -55,10 +55,8 @@ class Reflex(Presence):
         when = question.when
         if not when.binds:
             return ""
-        where = index.Filter(self._store_user, start=when.start, end=when.end, before=self._evidence.at)
-        with self._evidence.store.reading() as connection:
-            if len(index.corpus(connection, where).traces):
-                return ""
+        if self._evidence.recorded(when.start, when.end):
+            return ""
         span = say_span(when.start, when.end, self._now, self._zone)
         return f"Nothing was recorded {span}. My memory begins {self._say(extent[0])} and ends {self._say(extent[1])}."
 
@@ -68,11 +66,7 @@ class Reflex(Presence):
         for name in question.strangers:
             if name.split()[0] in {"person", "voice"}:
                 return f"I know no {name}."
-            with self._evidence.store.reading() as connection:
-                found = index.postings(connection, index.tokens(connection, name))
-                where = index.Filter(self._store_user, before=self._evidence.at)
-                visible = set(index.corpus(connection, where).traces.tolist())
-            if not any(visible.intersection(part.traces.tolist()) for part in found):
+            if not self._evidence.mentioned(name):
                 return f"I know nobody called {name}."
         return ""
 

@@ -13,15 +13,14 @@ from numpy.typing import NDArray
 
 from edge.memory import Store, index
 from edge.recall import ranking
+from edge.recall.pool import Pool
 from edge.recall.question import Question, rarity
-from edge.recall.ranking import Concept, Scores
+from edge.recall.ranking import Concept
 from edge.recall.when import prefer_hours
 from edge.types.evidence import Vector
 from edge.types.vocabulary import everyday, plural
 
-SHORT_LIST = (
-    200  # rescored with int8 vectors: figures as with all exact index.cosines (measured on 250 questions, 6,223 traces)
-)
+SHORT_LIST = 200  # rescored with int8 vectors: as good as rescoring all (measured on 250 questions, 6,223 traces)
 _IN_SPAN = 1000.0  # more than any score: what lies in the span that is asked about comes first
 
 
@@ -93,11 +92,19 @@ class Searcher:
         vector = self._embed(question)
         if only_span:
             where = narrowed(where, question.when.start, question.when.end)
+        key = self._embedder.key if self._embedder is not None else None
         with self._store.reading() as connection:
-            corpus = index.corpus(connection, where)
+            all_traces = self._store.columns(connection, key)
+            corpus = index.corpus_of(all_traces, index.visible(connection, all_traces, where))
             concepts = self.concepts(connection, question)
-            found = index.postings(connection, [term for concept in concepts for term in concept.terms])
-            return self._rank(connection, question, corpus, where, now, k, concepts, found, vector, neighbours)
+            inside = self._inside(question, corpus)
+            prior = ranking.recency(corpus, now)
+            if question.when.hours is not None:
+                prior += ranking.HOURS * prefer_hours(question.when.hours, corpus.starts, self._zone)
+            if question.when.binds:
+                prior += _IN_SPAN * inside
+            pool = Pool(connection, corpus, all_traces, concepts, prior, vector, key, k)
+            return self._hits(connection, pool, question, inside, k, neighbours=neighbours)
 
     def concepts(self, connection: apsw.Connection, question: Question) -> tuple[Concept, ...]:
         """The terms to look for, each thing and person under all the words for it."""
@@ -135,92 +142,54 @@ class Searcher:
             inside &= corpus.starts < when.end
         return inside
 
-    def _rank(
+    def _hits(
         self,
         connection: apsw.Connection,
+        pool: Pool,
         question: Question,
-        corpus: index.Corpus,
-        where: index.Filter,
-        now: float,
+        inside: NDArray[np.bool_],
         k: int,
-        concepts: tuple[Concept, ...],
-        found: list[index.Postings],
-        vector: Vector | None,
+        *,
         neighbours: bool,
     ) -> Found:
-        inside = self._inside(question, corpus)
-        by_term = {part.term: part for part in found}
-        present = [
-            ranking.occurrences(corpus, [by_term[t] for t in concept.terms if t in by_term]) > 0 for concept in concepts
-        ]
-        base = ranking.WORDS * ranking.standardise(ranking.bm25(corpus, found, concepts)) + ranking.recency(corpus, now)
-        if question.when.hours is not None:
-            base += ranking.HOURS * np.array(
-                [prefer_hours(question.when.hours, at, self._zone) for at in corpus.starts]
-            )
-        if question.when.binds:
-            base += _IN_SPAN * inside
-        cosine, units = np.full(len(base), np.nan), np.zeros(len(base), np.int64)
-        scores = base
-        if vector is not None and self._embedder is not None and len(base):
-            scores, cosine, units = self._with_vectors(connection, corpus, where, base, vector, self._embedder.key, k)
-        order = ranking.best_first(scores, max(k, ranking.NEIGHBOURS_OF + 1))
-        order = ranking.with_neighbours(order, corpus, k) if neighbours else order[:k]
-        total = sum(concept.weight for concept in concepts)
+        corpus, concepts = pool.corpus, pool.concepts
+        order = pool.places[ranking.best_first(pool.scores, k)]
+        if neighbours:
+            order = self._with_neighbours(connection, order, corpus, k)
+        rows = pool.rows(order)
         weights = np.array([concept.weight for concept in concepts])
-        hits = []
-        for place in order.tolist():
-            holds = tuple(bool(part[place]) for part in present)
-            matched = float(weights @ np.array(holds)) / total if concepts else 0.0
-            score = scores[place] - (_IN_SPAN if question.when.binds and inside[place] else 0.0)
-            hits.append(
-                Hit(
-                    trace=int(corpus.traces[place]),
-                    start=float(corpus.starts[place]),
-                    end=float(corpus.ends[place]),
-                    score=float(score),
-                    cosine=float(cosine[place]),
-                    unit=int(units[place]),
-                    matched=matched,
-                    holds=holds,
-                    in_span=bool(inside[place]),
-                )
+        total = float(weights.sum())
+        binds = question.when.binds
+        hits = tuple(
+            Hit(
+                trace=int(corpus.traces[place]),
+                start=float(corpus.starts[place]),
+                end=float(corpus.ends[place]),
+                score=float(rows.scores[row]) - (_IN_SPAN if binds and inside[place] else 0.0),
+                cosine=float(rows.cosines[row]),
+                unit=int(rows.units[row]),
+                matched=float(weights @ rows.holds[:, row]) / total if concepts else 0.0,
+                holds=tuple(bool(part) for part in rows.holds[:, row]),
+                in_span=bool(inside[place]),
             )
-        return Found(tuple(hits), len(base), int(inside.sum()), concepts, tuple(bool(part.any()) for part in present))
+            for row, place in enumerate(order.tolist())
+        )
+        return Found(hits, len(corpus.traces), int(inside.sum()), concepts, pool.known)
 
-    def _with_vectors(
-        self,
-        connection: apsw.Connection,
-        corpus: index.Corpus,
-        where: index.Filter,
-        base: Scores,
-        vector: Vector,
-        embedder: str,
-        k: int,
-    ) -> tuple[Scores, Scores, NDArray[np.int64]]:
-        near = index.nearest(connection, vector, embedder, where)
-        places, visible = ranking.places_of(corpus, near.traces)
-        places = places[visible]
-        whole, best = (np.full(len(base), np.nan) for _ in range(2))
-        units = np.zeros(len(base), np.int64)
-        whole[places] = ranking.estimated_cosine(near.whole[visible], len(vector))
-        best[places] = ranking.estimated_cosine(near.best[visible], len(vector))
-        units[places] = near.units[visible]
-        means = [(float(np.nanmean(x)), float(np.nanstd(x))) if len(places) else (0.0, 0.0) for x in (whole, best)]
-        rough = base + ranking.WHOLE * ranking.standardise(whole) + ranking.BEST * ranking.standardise(best)
-        short = ranking.best_first(rough, max(SHORT_LIST, 2 * k))
-        exact_whole, exact_best = (
-            index.cosines(connection, vector, embedder, corpus.traces[short], units[short] * which) for which in (0, 1)
-        )
-        scores = np.full(len(base), -np.inf)
-        scores[short] = (
-            base[short]
-            + ranking.WHOLE * ranking.standardise(exact_whole, *means[0])
-            + ranking.BEST * ranking.standardise(exact_best, *means[1])
-        )
-        cosine = np.full(len(base), np.nan)
-        cosine[short] = exact_best
-        return scores, cosine, units
+    @staticmethod
+    def _with_neighbours(
+        connection: apsw.Connection, order: NDArray[np.int64], corpus: index.Corpus, k: int
+    ) -> NDArray[np.int64]:
+        def beside(place: int, step: int) -> int | None:
+            found = index.beside(connection, int(corpus.traces[place]), step)
+            if found is None:
+                return None
+            trace, start, end = found
+            gap = max(start - corpus.ends[place], corpus.starts[place] - end)
+            places, there = ranking.places_of(corpus, np.array([trace]))
+            return int(places[0]) if there[0] and gap <= ranking.NEIGHBOUR_GAP_S else None
+
+        return ranking.with_neighbours(order, beside, k)
 
 
 def narrowed(where: index.Filter, start: float | None, end: float | None) -> index.Filter:

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta, tzinfo
 from enum import StrEnum
 
+import numpy as np
 from dateutil.relativedelta import relativedelta
+from numpy.typing import NDArray
 
 from edge.clock import to_local
 from edge.recall.time_words import (
@@ -388,8 +390,17 @@ class _Reader:
         return None
 
 
-def prefer_hours(hours: tuple[float, float], start: float, zone: tzinfo | None) -> bool:
-    """Whether a moment lies in the preferred local hours."""
-    local = to_local(start, zone)
-    hour = local.hour + local.minute / 60
-    return any(hours[0] <= hour + shift < hours[1] for shift in (0, 24))
+def prefer_hours(hours: tuple[float, float], starts: NDArray[np.float64], zone: tzinfo | None) -> NDArray[np.bool_]:
+    """Which moments (n,) lie in the preferred local hours."""
+    days, day = np.unique(starts // 86_400, return_inverse=True)
+    first, last = (np.array([_offset(at * 86_400 + into, zone) for at in days]) for into in (0, 86_399))
+    offsets = first[day] if len(days) else starts
+    for at in np.flatnonzero(first[day] != last[day]) if len(days) else ():  # on days on which the clock changes
+        offsets[at] = _offset(float(starts[at]), zone)
+    hour = (starts + offsets) % 86_400 / 3600
+    return np.asarray(((hours[0] <= hour) & (hour < hours[1])) | (hour + 24 < hours[1]))
+
+
+def _offset(at: float, zone: tzinfo | None) -> float:
+    offset = to_local(at, zone).utcoffset()
+    return offset.total_seconds() if offset is not None else 0.0

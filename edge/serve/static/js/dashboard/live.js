@@ -3,12 +3,13 @@
 
 import { draw } from "./boxes.js";
 import { byId, el } from "./dom.js";
-import { watch } from "./whep.js";
+import { Never, watch } from "./whep.js";
 
 /** @typedef {import("./api.js").Camera} Camera */
 /** @typedef {import("./events.js").Events} Events */
 
 const PICTURE_MS = 500; // between pictures where there is no video
+const AGAIN_MS = 15_000; // video that did not come is asked for again after this
 const STALE_MS = 2500; // boxes older than this are taken away
 
 /** @param {Events} events */
@@ -50,8 +51,13 @@ export function live(events) {
     draw(canvas, 0, 0, []);
     seen.textContent = "nothing yet";
     state();
+    await showVideo(mine);
+  }
+
+  /** @param {number} mine the round that it belongs to */
+  async function showVideo(mine) {
     const camera = choice.value;
-    if (!camera || noVideo.has(camera)) return;
+    if (!camera || mine !== round || noVideo.has(camera)) return;
     try {
       const end = await watch(video, camera, () => { if (mine === round) { video.hidden = true; void begin(); } });
       if (mine !== round) end();
@@ -61,8 +67,10 @@ export function live(events) {
         picture.hidden = true;
         state();
       }
-    } catch {
-      noVideo.add(camera); // pictures one by one do as well
+    } catch (error) {
+      // Pictures one by one do meanwhile.
+      if (error instanceof Never) noVideo.add(camera);
+      else setTimeout(() => void showVideo(mine), AGAIN_MS);
     }
   }
 

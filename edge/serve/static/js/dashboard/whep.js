@@ -1,17 +1,21 @@
 // @ts-check
 /** Watching a camera over WebRTC (WHEP), where the device offers it. */
 
-const PATIENCE_MS = 4000;
+const PATIENCE_MS = 12_000; // a busy device may take a while until its first picture is decoded
+const DISCONNECTED_MS = 5000; // what is lost for a moment comes back by itself
+
+/** There is no video to be had here, now or later. */
+export class Never extends Error {}
 
 /**
  * Show a camera in a video element.
  * @param {HTMLVideoElement} video
  * @param {string} camera
  * @param {() => void} lost called once when the picture ends
- * @returns {Promise<() => void>} ends it; rejects where it cannot be had
+ * @returns {Promise<() => void>} ends it; rejects where it cannot be had: with a `Never` where it never can
  */
 export async function watch(video, camera, lost) {
-  if (!("RTCPeerConnection" in window)) throw new Error("This browser has no WebRTC.");
+  if (!("RTCPeerConnection" in window)) throw new Never("This browser has no WebRTC.");
   const peer = new RTCPeerConnection();
   /** @type {string | null} */
   let session = null;
@@ -37,7 +41,7 @@ export async function watch(video, camera, lost) {
       headers: { "Content-Type": "application/sdp" },
       body: peer.localDescription?.sdp ?? "",
     });
-    if (answer.status !== 201) throw new Error(`no WHEP here (${answer.status})`);
+    if (answer.status !== 201) throw new (answer.status === 404 || answer.status === 405 ? Never : Error)(`no WHEP here (${answer.status})`);
     session = answer.headers.get("Location");
     await peer.setRemoteDescription({ type: "answer", sdp: await answer.text() });
     await playing(video);
@@ -45,12 +49,18 @@ export async function watch(video, camera, lost) {
     end();
     throw error;
   }
+  const over = () => {
+    if (ended) return;
+    end();
+    lost();
+  };
   peer.addEventListener("connectionstatechange", () => {
-    if (!ended && ["failed", "disconnected", "closed"].includes(peer.connectionState)) {
-      end();
-      lost();
+    if (["failed", "closed"].includes(peer.connectionState)) over();
+    else if (peer.connectionState === "disconnected") {
+      setTimeout(() => { if (peer.connectionState !== "connected") over(); }, DISCONNECTED_MS);
     }
   });
+  for (const track of /** @type {MediaStream} */ (video.srcObject).getTracks()) track.addEventListener("ended", over);
   return end;
 }
 
