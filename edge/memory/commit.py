@@ -13,9 +13,7 @@ Invariants:
 
 from __future__ import annotations
 
-import re
 from dataclasses import asdict
-from typing import Final
 
 import apsw
 
@@ -28,9 +26,7 @@ from edge.memory.frames import Jpeg, Pictures
 from edge.memory.writer import Files
 from edge.types.drafts import CommitDraft, Committed, EntityKey, GalleryWrite, SourceProgress, TraceDraft
 from edge.types.evidence import Vector
-from edge.types.records import EntityKind, mention
-
-_NEW_MENTION: Final = re.compile(r"\{\{-(\d+)\}\}")
+from edge.types.records import EntityKind, renumbered
 
 
 def write(files: Files, draft: CommitDraft, pictures: Pictures) -> Committed:
@@ -364,11 +360,10 @@ class _Commit:
     def _text(self, text: str) -> str:
         """A draft's text with the ids of the entities that it creates."""
 
-        def number(match: re.Match[str]) -> str:
-            entity = self.entities.get(-int(match.group(1)))
-            return match.group(0) if entity is None else mention(entity)
+        def number(key: int) -> int:
+            return self.entities.get(key, key) if key < 0 else key
 
-        return storable(_NEW_MENTION.sub(number, text))
+        return storable(renumbered(text, number))
 
     def _vector(self, vector: Vector, embedder: str) -> bytes:
         """A vector as bytes; those of one embedder all have the same length."""

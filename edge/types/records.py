@@ -6,13 +6,18 @@ o7 an observation, u9 an utterance, k4 a key frame, d5 a decision. They are neve
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from edge.types.evidence import NormBox, Vector
 from edge.types.media import CutReason, Mode, SegmentCounts
+from edge.types.mentions import anchored as anchored
+from edge.types.mentions import attributed as attributed
+from edge.types.mentions import mention as mention
+from edge.types.mentions import mentioned as mentioned
+from edge.types.mentions import render as render
+from edge.types.mentions import renumbered as renumbered
 
 DEFAULT_USER = "owner"
 
@@ -43,34 +48,6 @@ def parse_id(text: str) -> tuple[Kind, int]:
     if len(text) < 2 or not text[1:].isascii() or not text[1:].isdigit():
         raise ValueError(f"“{text}” is not an id such as t12 or p3")
     return Kind(text[0]), int(text[1:])
-
-
-_MENTION = re.compile(r"\{\{(-?\d+)\}\}")
-
-
-def mention(key: int) -> str:
-    """How a stored text refers to an entity: the title is put in when the text is read, so that a correction reaches it.
-
-    In a draft, `key` may be the negative key of an entity that the same commit creates; the store writes the id instead.
-    """
-    return f"{{{{{key}}}}}"
-
-
-def mentioned(text: str) -> tuple[int, ...]:
-    """The entities that a stored text refers to, in order, each once."""
-    return tuple(dict.fromkeys(int(key) for key in _MENTION.findall(text)))
-
-
-def render(text: str, title: Callable[[int], str]) -> str:
-    """A stored text with each mention replaced by `title(entity)`, with a capital where a sentence begins with it."""
-
-    def put(match: re.Match[str]) -> str:
-        words = title(int(match.group(1)))
-        before = text[: match.start()].rstrip()
-        begins = not before or before[-1] in ".!?" or before[-2:] in {".”", "!”", "?”"}
-        return words[:1].upper() + words[1:] if begins else words
-
-    return _MENTION.sub(put, text)
 
 
 class EntityKind(StrEnum):
