@@ -23,11 +23,12 @@ from edge.recall import ranking
 from edge.recall.ranking import Concept, Scores
 from edge.types.evidence import Vector
 
-CANDIDATES: Final = 500  # by the rough score
-ALONE: Final = 150  # by words alone, and by signs alone
-SHORT_LIST: Final = 200  # rescored with int8 vectors: as good as all (measured on 250 questions, 6,223 traces)
-POSTINGS: Final = 20_000  # documents of a word that are looked at, the newest ones
-SAMPLE: Final = 256  # traces from which the mean and the spread of the nearest units is taken
+CANDIDATES: Final = 240  # by the rough score
+ALONE: Final = 80  # by words alone, and by signs alone
+SHORT_LIST: Final = 120  # rescored with int8 vectors: as good as all (measured on 250 questions, 6,223 traces)
+POSTINGS: Final = 8_000  # documents of a word that are looked at, the newest ones
+_RUN: Final = 8
+SAMPLE: Final = 128  # traces from which the mean and the spread of the nearest units is taken
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,7 +151,7 @@ class Pool:
         if self._vector is None or self._embedder is None or not len(places):
             return base, cosines, units
         dimensions = len(self._vector)
-        sample = np.unique(np.linspace(0, len(rough) - 1, SAMPLE).astype(np.int64))
+        sample = _sample(len(rough))
         wanted = np.union1d(places, sample)
         bits, nearest = index.best_units(self._connection, self._vector, self._embedder, self.corpus.traces[wanted])
         best = ranking.estimated_cosine(bits, dimensions)
@@ -165,10 +166,10 @@ class Pool:
             + ranking.BEST * ranking.standardise(best, *moments[1])
         )
         short = np.sort(ranking.best_first(scores, max(SHORT_LIST, 2 * k)))
-        exact = [
-            index.cosines(self._connection, self._vector, self._embedder, self.corpus.traces[places[short]], which)
-            for which in (np.zeros(len(short), np.int64), units[short])
-        ]
+        traces = np.repeat(self.corpus.traces[places[short]], 2)
+        which = np.stack([np.zeros(len(short), np.int64), units[short]], axis=1).ravel()
+        pairs = index.cosines(self._connection, self._vector, self._embedder, traces, which)
+        exact = pairs.reshape(-1, 2).T
         final = np.full(len(places), -np.inf)
         final[short] = (
             base[short]
@@ -190,6 +191,14 @@ def _documents(connection: apsw.Connection, corpus: index.Corpus, term: str) -> 
         return places[there], 1.0
     looked_at = len(corpus.traces) - int(np.searchsorted(corpus.traces, found[-1]))
     return places[there], max(looked_at, 1) / len(corpus.traces)
+
+
+def _sample(count: int) -> NDArray[np.int64]:
+    """Places spread evenly over all, in runs of neighbours, which lie on the same pages of the file."""
+    if count <= SAMPLE:
+        return np.arange(count)
+    heads = np.linspace(0, count - _RUN, SAMPLE // _RUN).astype(np.int64)
+    return np.unique(heads[:, None] + np.arange(_RUN))
 
 
 def _moments(values: Scores) -> tuple[float, float]:

@@ -95,11 +95,15 @@ def places_of(corpus: index.Corpus, traces: NDArray[np.int64]) -> tuple[NDArray[
 
 def standardise(values: Scores, mean: float | None = None, spread: float | None = None) -> Scores:
     """Values as z-scores; NaN (no vector) becomes 0."""
-    if not len(values) or np.isnan(values).all():
+    known = values[~np.isnan(values)]
+    if not len(known):
         return np.zeros(len(values))
-    mean = float(np.nanmean(values)) if mean is None else mean
-    spread = float(np.nanstd(values)) if spread is None else spread
-    return np.nan_to_num((values - mean) / spread) if spread > 1e-9 else np.zeros(len(values))
+    mean = float(known.mean()) if mean is None else mean
+    spread = float(known.std()) if spread is None else spread
+    if spread <= 1e-9:
+        return np.zeros(len(values))
+    scores = (values - mean) / spread
+    return np.asarray(scores if len(known) == len(values) else np.nan_to_num(scores))
 
 
 def recency(corpus: index.Corpus, now: float) -> Scores:

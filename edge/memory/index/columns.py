@@ -100,10 +100,16 @@ class Columns:
         """How many signs differ between a query (w,) and the traces at some places; NaN: no vector."""
         if self.signs.shape[1] != len(bits) or not len(bits):
             return np.full(len(places), np.nan)
-        rows = self.signs if len(places) == len(self.signs) else self.signs[places]
-        found = np.bitwise_count(rows ^ bits).sum(axis=1, dtype=np.float64)
-        found[~self.embedded[places]] = np.nan
-        return np.asarray(found)
+        every = len(places) == len(self.signs)
+        found = np.zeros(len(places), np.uint16)
+        for word, sought in enumerate(bits):  # word by word: each is a column, one after another in memory
+            column = self.signs[:, word] if every else self.signs[places, word]
+            found += np.bitwise_count(column ^ sought)
+        result = found.astype(np.float64)
+        embedded = self.embedded if every else self.embedded[places]
+        if not embedded.all():
+            result[~embedded] = np.nan
+        return result
 
 
 class ColumnsCache:
@@ -164,7 +170,7 @@ class _Growing:
         for at, (values, end) in enumerate(zip(new, ends, strict=True)):
             known = self._arrays[at]
             if end > len(known):
-                known = np.zeros((max(end, 2 * len(known)), *known.shape[1:]), known.dtype)
+                known = np.zeros((max(end, 2 * len(known)), *known.shape[1:]), known.dtype, order="F")
                 known[: len(self._arrays[at])] = self._arrays[at]
                 self._arrays[at] = known
             known[end - len(values) : end] = values
