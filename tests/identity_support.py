@@ -222,6 +222,7 @@ def draft(evidence: SegmentEvidence, resolution: Resolution) -> CommitDraft:
         ),
         decisions=resolution.decisions,
         gallery=resolution.gallery,
+        samples=resolution.samples,
         pending=resolution.pending,
         pending_used=resolution.pending_used,
         names=resolution.names,

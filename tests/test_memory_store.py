@@ -73,6 +73,7 @@ PARTS = {
     "key_frames",
 }
 BY_THEIR_OWN_TESTS = {"vector", "line_vectors", "pending_used"}  # below
+BY_THEIR_OWN_TESTS |= {"samples", "as_of"}  # in test_samples.py
 
 
 def test_a_segment_comes_back_whole(store: Store) -> None:
@@ -170,7 +171,12 @@ def _parts(store: Store, draft: CommitDraft, done, person: int) -> set:
     for record, wanted in zip(store.decisions(trace=done.trace), draft.decisions, strict=True):
         look(DecisionDraft, record, wanted, {"entity": person})
     for record, wanted in zip(store.galleries(Modality.FACE), draft.gallery, strict=True):
-        look(GalleryWrite, record, wanted, {"entity": person, "anchor": APART, "crop": APART})
+        look(
+            GalleryWrite,
+            record,
+            wanted,
+            dict.fromkeys(("anchor", "crop", "samples", "pictured", "begun"), APART) | {"entity": person},
+        )
         (face,) = store.crops(person)
         assert same_picture(face.jpeg, wanted.crop)
         assert (face.anchors, face.trace, face.at) == ((wanted.anchor,), done.trace, START + 2)

@@ -80,6 +80,7 @@ def compose(
         ),
         decisions=resolution.decisions,
         gallery=resolution.gallery,
+        samples=resolution.samples,
         pending=resolution.pending,
         pending_used=resolution.pending_used,
         names=resolution.names,

@@ -1,5 +1,6 @@
 """Who it is: galleries give scored candidates, the resolver alone decides."""
 
+from edge.identity.galleries import GalleryFold
 from edge.identity.identifier import Identifier, name_entity
 from edge.identity.names import Bearer, Said, name_claims, names_in
 from edge.identity.resolution import Resolution
@@ -9,6 +10,7 @@ from edge.identity.state import Gallery, GalleryState, HeardName, KnownEntity, P
 __all__ = [
     "Bearer",
     "Gallery",
+    "GalleryFold",
     "GalleryState",
     "HeardName",
     "Identifier",

@@ -31,11 +31,12 @@ from edge.identity.galleries import GalleryEditor, usable
 from edge.identity.sights import Person, Sight, Sights
 from edge.identity.state import GalleryState, Waiting, mean_unit
 from edge.settings import IdentitySettings
-from edge.types.drafts import DecisionDraft, EntityKey, NewEntity, PendingWrite
+from edge.types.drafts import DecisionDraft, EntityKey, NewEntity, PendingWrite, SampleDraft
 from edge.types.evidence import FaceEvidence, SegmentEvidence, Track
 from edge.types.records import EntityKind, Modality, Outcome, mention
 
 ALIKE_TO_BE_NEW = 3  # sightings in the doubtful band that agree with each other before they are somebody new
+NO_LIMIT = 2.0  # a cosine that nothing reaches
 SHOWN_CANDIDATES = 3  # in a decision's evidence
 _MANY_WAITING = 8  # at most this many waiting sightings are joined with a new one
 
@@ -263,21 +264,34 @@ class _Resolver:
 
     def _learn(self, sight: Sight, entity: EntityKey) -> str:
         settings = self.settings
+        track = sight.track
         if sight.body is not None:
-            key = (Modality.BODY, sight.track.body_embedder)
-            self.editor.learn_body(
-                key, entity, sight.body, quality=sight.track.score, anchor=sight.track.anchor, ema=settings.ema
+            self.editor.learn(
+                SampleDraft(
+                    entity,
+                    Modality.BODY,
+                    track.body_embedder,
+                    sight.body,
+                    quality=track.score,
+                    anchor=track.anchor,
+                    slots=1,
+                    ema=settings.ema,
+                    limit=NO_LIMIT,
+                )
             )
         return self.editor.learn(
-            (Modality.FACE, sight.face.embedder),
-            entity,
-            sight.vector,
-            quality=sight.quality,
-            anchor=sight.track.anchor,
-            slots=settings.face_slots,
-            ema=settings.ema,
-            limit=settings.face_pending,
-            crop=sight.face.shots[0].crop if sight.face.shots else None,
+            SampleDraft(
+                entity,
+                Modality.FACE,
+                sight.face.embedder,
+                sight.vector,
+                quality=sight.quality,
+                anchor=track.anchor,
+                slots=settings.face_slots,
+                ema=settings.ema,
+                limit=settings.face_pending,
+                crop=sight.face.shots[0].crop if sight.face.shots else None,
+            )
         )
 
     def _wait(self, person: Person) -> None:

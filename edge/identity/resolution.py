@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from edge.types.drafts import DecisionDraft, EntityKey, GalleryWrite, NameClaim, NewEntity, PendingWrite
+from edge.types.drafts import DecisionDraft, EntityKey, GalleryWrite, NameClaim, NewEntity, PendingWrite, SampleDraft
 from edge.types.evidence import SegmentEvidence
 from edge.types.records import mention
 
@@ -23,6 +23,7 @@ class Resolution:
     )  # anchor of a person or a voice -> who; None: unknown
     decisions: tuple[DecisionDraft, ...] = ()
     gallery: tuple[GalleryWrite, ...] = ()
+    samples: tuple[SampleDraft, ...] = ()
     pending: tuple[PendingWrite, ...] = ()
     pending_used: tuple[int, ...] = ()
     names: tuple[NameClaim, ...] = ()

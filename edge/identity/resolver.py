@@ -48,6 +48,7 @@ def resolve(evidence: SegmentEvidence, state: GalleryState, settings: IdentitySe
         assigned=assigned,
         decisions=(*people.decisions, *voices.decisions, *notes),
         gallery=editor.writes(),
+        samples=editor.samples(),
         pending=(*people.pending, *voices.pending),
         pending_used=tuple(sorted({*people.pending_used, *voices.pending_used})),
         names=names,

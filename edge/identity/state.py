@@ -146,8 +146,8 @@ class GalleryTable:
 
 
 def slots_score(slots: Iterable[Slot], vector: Vector) -> float:
-    """The mean over the `TOP_SLOTS` best of some slots."""
-    cosines = np.stack([item.embedding for item in slots]) @ vector
+    """The mean over the `TOP_SLOTS` best of some slots; the same to the bit in whatever order they come."""
+    cosines = np.stack([item.embedding for item in sorted(slots, key=lambda item: item.slot)]) @ vector
     return float(top_mean(cosines[None, :], np.ones((1, cosines.size), np.bool_))[0])
 
 

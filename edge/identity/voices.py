@@ -25,7 +25,7 @@ from edge.identity.people import People, shown
 from edge.identity.sights import PERSON
 from edge.identity.state import GalleryState, Waiting
 from edge.settings import IdentitySettings
-from edge.types.drafts import DecisionDraft, EntityKey, NewEntity, PendingWrite
+from edge.types.drafts import DecisionDraft, EntityKey, NewEntity, PendingWrite, SampleDraft
 from edge.types.evidence import SegmentEvidence, Track, Vector, Voice
 from edge.types.records import EntityKind, Modality, Outcome, mention
 
@@ -257,6 +257,7 @@ class _Resolver:
     def _create(self, heard: _Heard, vector: Vector, alike: Sequence[Waiting]) -> None:
         key = -(len(self.people.entities) + len(self.result.entities) + 1)
         self.result.entities.append(NewEntity(key, EntityKind.VOICE))
+        self.editor.created(key, EntityKind.VOICE)
         self.created.append((key, heard.voice.embedder, vector, heard.voice))
         self.used.update(row.id for row in alike)
         if alike:
@@ -314,21 +315,18 @@ class _Resolver:
         vector = heard.vector
         assert vector is not None  # noqa: S101 -- for the type checker: the callers have looked
         settings = self.settings
-        known = self.state.entities
-        person = (
-            entity in known and known[entity].kind is not EntityKind.VOICE
-        ) or entity in self.people.assigned.values()
         return self.editor.learn(
-            (Modality.VOICE, heard.voice.embedder),
-            entity,
-            vector,
-            quality=heard.voice.seconds,
-            anchor=heard.voice.track or heard.voice.anchor,
-            slots=settings.voice_slots,
-            ema=settings.ema,
-            limit=settings.voice_match,
-            # A voice that was kept before its owner was met must not keep the owner from having it.
-            aside=[who for who, value in known.items() if value.kind is EntityKind.VOICE] if person else (),
+            SampleDraft(
+                entity,
+                Modality.VOICE,
+                heard.voice.embedder,
+                vector,
+                quality=heard.voice.seconds,
+                anchor=heard.voice.track or heard.voice.anchor,
+                slots=settings.voice_slots,
+                ema=settings.ema,
+                limit=settings.voice_match,
+            )
         )
 
     def _wait(self, heard: _Heard, anchor: str) -> None:

@@ -19,12 +19,12 @@ import apsw
 
 from edge.clock import utc_now
 from edge.errors import StoreError
-from edge.memory import frames, index, names
+from edge.memory import frames, index, names, samples
 from edge.memory.database import fetch, insert, transaction
 from edge.memory.drafts import boxes_to_json, contradiction, entity_keys, storable, to_json, vector_to_blob
 from edge.memory.frames import Jpeg, Pictures
 from edge.memory.writer import Files
-from edge.types.drafts import CommitDraft, Committed, EntityKey, GalleryWrite, SourceProgress, TraceDraft
+from edge.types.drafts import CommitDraft, Committed, EntityKey, SourceProgress, TraceDraft
 from edge.types.evidence import Vector
 from edge.types.records import EntityKind, renumbered
 
@@ -119,18 +119,22 @@ class _Commit:
         self.camera = camera
         self.pictures = pictures
         self.start, self.end = trace.start, trace.end
+        ((generation,),) = fetch(self.memory, "select generation from identity_state")
+        self.current = draft.as_of is None or draft.as_of == generation
         self.entities = self._entities()
         self.created = {self.entities[new.key] for new in draft.entities}
         self.trace = self._trace(trace, source)
         self.anchors: dict[str, int] = {}  # anchor -> its observation
         self.seen: dict[int, int] = {}  # entity -> its first observation
         self.crops: list[tuple[int, Jpeg]] = []
+        self.samples: list[tuple[int, int | None]] = []  # id and observation, as in the draft
 
     def run(self) -> Committed:
         draft = self.draft
         observations = self._observations()
         utterances = self._utterances()
         self._decisions()
+        self._samples()
         self._gallery()
         self._pending()
         self._names(utterances)
@@ -143,12 +147,19 @@ class _Commit:
     def _entities(self) -> dict[EntityKey, int]:
         user = self.draft.user
         used = sorted(key for key in entity_keys(self.draft) if key > 0)
-        sql = "select id from entity where user = ? and id in (select value from json_each(?))"
-        known = {entity for (entity,) in fetch(self.memory, sql, (user, to_json(used)))}
+        # Who was one of two until a correction a moment ago is the one that is left.
+        sql = (
+            "select id, coalesce(merged_into, id) from entity where user = ? and id in (select value from json_each(?))"
+        )
+        known = dict(fetch(self.memory, sql, (user, to_json(used))))
         if len(known) < len(used):
             missing = next(key for key in used if key not in known)
             raise _refused(self.files, self.draft, f"the memory knows no entity {missing}")
-        numbers: dict[EntityKey, int] = {key: key for key in used}
+        numbers: dict[EntityKey, int] = {key: known[key] for key in used}
+        # Somebody of whom nothing was left is there again.
+        self.memory.executemany(
+            "update entity set merged_into = null where id = ? and merged_into = id", [(key,) for key in used]
+        )
         for new in self.draft.entities:
             values = {
                 "user": user,
@@ -161,6 +172,8 @@ class _Commit:
             if new.name is not None:
                 name = storable(new.name)
                 names.change(self.memory, numbers[new.key], name, new.name_source, at=self.end, claim=None)
+                given = {"entity": numbers[new.key], "name": name, "source": new.name_source, "at": self.end}
+                insert(self.memory, "given_name", given)
         return numbers
 
     def _trace(self, trace: TraceDraft, source: int | None) -> int:
@@ -241,39 +254,60 @@ class _Commit:
             }
             self._derived("decision", insert(self.memory, "decision", values), "trace", self.trace)
 
+    def _samples(self) -> None:
+        for sample, picture in zip(self.draft.samples, self.pictures.samples, strict=True):
+            entity = self.entities[sample.entity]
+            observation = self.anchors.get(sample.anchor, self.seen.get(entity))
+            vector = self._vector(sample.embedding, sample.embedder)
+            kept = samples.add(
+                self.memory, sample, entity=entity, trace=self.trace, observation=observation, vector=vector
+            )
+            self.samples.append((kept, observation))
+            self._derived("sample", kept, *self._origin(observation))
+            if picture is not None:
+                number = self._crop(sample.anchor, observation, picture, sample=kept)
+                self._derived("crop", number, "sample", kept)
+
     def _gallery(self) -> None:
-        sql = (
-            "insert into gallery(entity, modality, slot, embedder, embedding, quality, count, observation)"
-            " values(?, ?, ?, ?, ?, ?, ?, ?) on conflict(entity, modality, embedder, slot) do update"
-            " set embedding = excluded.embedding, quality = excluded.quality, count = excluded.count,"
-            " observation = excluded.observation returning id"
-        )
+        if not self.current:  # what they learned rests on who was thought to be who
+            self.memory.execute("update identity_state set galleries_due = 1")
+            return
         for slot, picture in zip(self.draft.gallery, self.pictures.crops, strict=True):
             entity = self.entities[slot.entity]
             observation = self.anchors.get(slot.anchor, self.seen.get(entity))
             vector = self._vector(slot.embedding, slot.embedder)
-            key = (entity, slot.modality, slot.slot, slot.embedder)
-            number = int(fetch(self.memory, sql, (*key, vector, slot.quality, slot.count, observation))[0][0])
-            if slot.count <= 1:  # begun anew: nothing of the sightings before is left in it
-                self.memory.execute("delete from provenance where item_kind = 'gallery' and item = ?", (number,))
-            self._derived("gallery", number, *self._origin(observation))
-            if picture is not None:
-                self._crop(number, observation, slot, picture)
+            key = (entity, slot.modality.value, slot.slot, slot.embedder)
+            number = samples.put_slot(self.memory, key, vector, slot.quality, slot.count, observation)
+            seen = [self.samples[place][1] for place in slot.samples] or [observation]
+            begun = slot.begun or slot.count <= 1  # nothing of the sightings before is left in it
+            samples.derived_from(self.memory, number, [(one, self.trace) for one in seen], begun=begun)
+            if slot.pictured is not None:
+                samples.show(self.memory, number, self.samples[slot.pictured][0])
+            elif picture is not None:
+                self.memory.execute("update crop set gallery = null where gallery = ?", (number,))
+                self._derived("crop", self._crop(slot.anchor, observation, picture, gallery=number), "gallery", number)
 
-    def _crop(self, gallery: int, observation: int | None, slot: GalleryWrite, picture: Jpeg) -> None:
-        starts = (seen.start for seen in self.draft.observations if seen.anchor == slot.anchor)
-        self._forget_derivation("crop", "select id from crop where gallery = ?", gallery)
-        self.memory.execute("delete from crop where gallery = ?", (gallery,))  # a trigger discards its picture
+    def _crop(
+        self,
+        anchor: str,
+        observation: int | None,
+        picture: Jpeg,
+        *,
+        sample: int | None = None,
+        gallery: int | None = None,
+    ) -> int:
+        starts = (seen.start for seen in self.draft.observations if seen.anchor == anchor)
         values = {
             "gallery": gallery,
+            "sample": sample,
             "observation": observation,
             "at": next(starts, self.start),
             "width": picture.width,
             "height": picture.height,
         }
         number = insert(self.memory, "crop", values)
-        self._derived("crop", number, "gallery", gallery)
         self.crops.append((number, picture))
+        return number
 
     def _pending(self) -> None:
         used, expired = "select value from json_each(?)", "select id from pending where camera = ? and expires <= ?"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import orjson
 
-from edge.types.drafts import CommitDraft, EntityKey
+from edge.types.drafts import CommitDraft, EntityKey, GalleryWrite
 from edge.types.evidence import NormBox, Vector
 
 
@@ -27,6 +27,8 @@ def contradiction(draft: CommitDraft) -> str:
         return f"it refers to a new entity {max(missing)} that it does not create"
     if any(not 0 <= claim.utterance < len(draft.utterances) for claim in draft.names):
         return "a name was heard in an utterance that is not there"
+    if any(not 0 <= at < len(draft.samples) for slot in draft.gallery for at in _sources(slot)):
+        return "a slot of a gallery holds a sample that is not there"
     if draft.vector is None and draft.line_vectors:
         return "its lines have vectors and itself has none"
     if not all(map(_usable, _vectors(draft))):
@@ -38,6 +40,7 @@ def entity_keys(draft: CommitDraft) -> set[EntityKey]:
     """All entity keys of a draft, outside of texts."""
     found: set[EntityKey | None] = {seen.entity for seen in draft.observations}
     found |= {heard.speaker for heard in draft.utterances} | {decision.entity for decision in draft.decisions}
+    found |= {sample.entity for sample in draft.samples}
     found |= {slot.entity for slot in draft.gallery} | {claim.entity for claim in draft.names}
     return {key for key in found if key is not None}
 
@@ -73,12 +76,24 @@ def storable(text: str) -> str:
 
 
 def _contents(draft: CommitDraft) -> Iterator[object]:
-    yield from (draft.entities, draft.observations, draft.utterances, draft.decisions, draft.gallery, draft.pending)
-    yield from (draft.pending_used, draft.names, draft.key_frames, draft.line_vectors, draft.vector is not None)
+    yield from (draft.entities, draft.observations, draft.utterances, draft.decisions, draft.gallery, draft.samples)
+    yield from (
+        draft.pending,
+        draft.pending_used,
+        draft.names,
+        draft.key_frames,
+        draft.line_vectors,
+        draft.vector is not None,
+    )
+
+
+def _sources(slot: GalleryWrite) -> tuple[int, ...]:
+    return slot.samples if slot.pictured is None else (*slot.samples, slot.pictured)
 
 
 def _vectors(draft: CommitDraft) -> Iterator[Vector]:
     yield from (slot.embedding for slot in draft.gallery)
+    yield from (sample.embedding for sample in draft.samples)
     yield from (kept.embedding for kept in draft.pending)
     yield from draft.line_vectors
     if draft.vector is not None:

@@ -39,7 +39,8 @@ class Pictures:
     """The pictures of a draft, encoded."""
 
     frames: tuple[Jpeg, ...]  # as CommitDraft.key_frames
-    crops: tuple[Jpeg | None, ...]  # as CommitDraft.gallery
+    crops: tuple[Jpeg | None, ...]  # as CommitDraft.gallery; None for those that show the crop of a sample
+    samples: tuple[Jpeg | None, ...] = ()  # as CommitDraft.samples
 
 
 def encode(image: Image, *, max_px: int, quality: int) -> Jpeg:
@@ -75,12 +76,14 @@ def encode(image: Image, *, max_px: int, quality: int) -> Jpeg:
 
 def encode_draft(draft: CommitDraft, *, max_px: int, quality: int) -> Pictures:
     """Encode all pictures of a draft. Raises as `encode`."""
+
+    def crop(image: Image | None) -> Jpeg | None:
+        return None if image is None else encode(image, max_px=max_px, quality=CROP_QUALITY)
+
     return Pictures(
         tuple(encode(frame.image, max_px=max_px, quality=quality) for frame in draft.key_frames),
-        tuple(
-            None if slot.crop is None else encode(slot.crop, max_px=max_px, quality=CROP_QUALITY)
-            for slot in draft.gallery
-        ),
+        tuple(None if slot.pictured is not None else crop(slot.crop) for slot in draft.gallery),
+        tuple(crop(sample.crop) for sample in draft.samples),
     )
 
 

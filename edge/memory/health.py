@@ -10,7 +10,18 @@ _UNDERIVED = (
     "select count(*) from {0} x"
     " where not exists (select 1 from provenance p where p.item_kind = '{0}' and p.item = x.id)"
 )
-_DERIVED = ("observation", "utterance", "decision", "gallery", "pending", "key_frame", "crop", "name_claim", "entity")
+_DERIVED = (
+    "observation",
+    "utterance",
+    "decision",
+    "sample",
+    "gallery",
+    "pending",
+    "key_frame",
+    "crop",
+    "name_claim",
+    "entity",
+)
 _CHECKS = (
     ("select count(*) from trace where id not in (select rowid from words)", "traces cannot be found by their words"),
     ("select count(*) from words where rowid not in (select id from trace)", "search entries belong to no trace"),

@@ -36,6 +36,25 @@ class DecisionDraft:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class SampleDraft:
+    """Evidence of who somebody is that was offered to their gallery, whether it was learned or not.
+
+    Galleries are a fold of these, so that they can be made again when one of them turns out to be somebody else's.
+    """
+
+    entity: EntityKey
+    modality: Modality
+    embedder: str
+    embedding: Vector  # unit vector (d,)
+    quality: float  # larger is better; its meaning belongs to the modality
+    anchor: str  # the track or voice of this segment that it came from
+    slots: int  # how many slots an entity could have then
+    ema: float  # weight that it had in a slot that it refreshed
+    limit: float  # cosine to somebody else at which it was too near to be learned
+    crop: Image | None = None  # a picture for people, faces only
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class GalleryWrite:
     """One slot of an entity's gallery, written or replaced."""
 
@@ -48,6 +67,24 @@ class GalleryWrite:
     count: int  # how many sightings went into it (EMA)
     anchor: str  # the track or voice of this segment that it came from
     crop: Image | None = None  # a picture for people, faces only
+    samples: tuple[int, ...] = ()  # indices into CommitDraft.samples: what this commit put into it
+    pictured: int | None = None  # index into CommitDraft.samples: whose crop it shows from now on
+    begun: bool = False  # nothing from before is in it
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DerivedSlot:
+    """One slot of a gallery that was made again from samples."""
+
+    entity: int
+    modality: Modality
+    embedder: str
+    slot: int
+    embedding: Vector
+    quality: float
+    count: int
+    samples: tuple[int, ...]  # ids of those that are in it, in order
+    pictured: int | None  # id of the sample whose crop it shows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,6 +183,7 @@ class CommitDraft:
     utterances: tuple[UtteranceDraft, ...] = ()
     decisions: tuple[DecisionDraft, ...] = ()
     gallery: tuple[GalleryWrite, ...] = ()
+    samples: tuple[SampleDraft, ...] = ()  # what was offered to galleries, in order
     pending: tuple[PendingWrite, ...] = ()
     pending_used: tuple[int, ...] = ()  # ids of pending rows that this commit resolved: deleted
     names: tuple[NameClaim, ...] = ()
@@ -156,6 +194,7 @@ class CommitDraft:
     ] = ()  # of the units of fine search, as `edge.memory.search_units(draft)` lists them
     embedder: str = ""
     user: str = DEFAULT_USER
+    as_of: int | None = None  # the `Store.corrections_made` that the decisions know of; None: they rest on no gallery
 
 
 @dataclass(frozen=True, slots=True)
