@@ -1,5 +1,6 @@
 """Who it is: galleries give scored candidates, the resolver alone decides."""
 
+from edge.identity.corrections import RULES, merge_people, not_this_person, rebuild_galleries, split_person, undo
 from edge.identity.galleries import GalleryFold
 from edge.identity.identifier import Identifier, name_entity
 from edge.identity.names import Bearer, Said, name_claims, names_in
@@ -8,6 +9,7 @@ from edge.identity.resolver import resolve
 from edge.identity.state import Gallery, GalleryState, HeardName, KnownEntity, Presence, Slot, Waiting
 
 __all__ = [
+    "RULES",
     "Bearer",
     "Gallery",
     "GalleryFold",
@@ -20,8 +22,13 @@ __all__ = [
     "Said",
     "Slot",
     "Waiting",
+    "merge_people",
     "name_claims",
     "name_entity",
     "names_in",
+    "not_this_person",
+    "rebuild_galleries",
     "resolve",
+    "split_person",
+    "undo",
 ]

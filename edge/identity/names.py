@@ -257,28 +257,37 @@ def name_claims(
             if entity is None or (not of_self and entity == speakers[index]):
                 continue
             bearer = now.get(entity, Bearer(None, NameSource.NONE))
-            same = bearer.name is not None and _key(bearer.name) == _key(said.name)
-            if same and (bearer.source is not NameSource.ADDRESSED or not of_self):
+            if _known_already(said, bearer):
                 continue
-            accepted = False
-            if bearer.source is NameSource.USER or bearer.source is NameSource.SELF:
-                pass
-            elif of_self:
-                accepted = True
-            elif bearer.name is None:
-                before = [name for name in heard if name.entity == entity and name.source is NameSource.ADDRESSED]
-                times = sum(_key(name.name) == _key(said.name) for name in before)
-                times += sum(
-                    claim.entity == entity
-                    and claim.source is NameSource.ADDRESSED
-                    and _key(claim.name) == _key(said.name)
-                    for claim in claims
-                )
-                accepted = times + 1 >= CALLED_TO_BELIEVE
+            before = [(name.name, name.source) for name in heard if name.entity == entity]
+            before += [(claim.name, claim.source) for claim in claims if claim.entity == entity]
+            accepted = believed(said, bearer, before)
             claims.append(NameClaim(entity, said.name, said.source, index, accepted))
             if accepted:
                 now[entity] = Bearer(said.name, said.source)
     return tuple(claims)
+
+
+def believed(said: Said, bearer: Bearer, heard: Sequence[tuple[str, NameSource]]) -> bool:
+    """Whether a name that is heard becomes the bearer's name.
+
+    Args:
+        said: the name.
+        bearer: what they are called until then.
+        heard: names heard for them before, with their sources.
+    """
+    if bearer.source in (NameSource.USER, NameSource.SELF) or _known_already(said, bearer):
+        return False
+    if said.source is NameSource.SELF:
+        return True
+    times = sum(source is NameSource.ADDRESSED and _key(name) == _key(said.name) for name, source in heard)
+    return bearer.name is None and times + 1 >= CALLED_TO_BELIEVE
+
+
+def _known_already(said: Said, bearer: Bearer) -> bool:
+    """Whether it is their name already, and nothing is new about that."""
+    same = bearer.name is not None and _key(bearer.name) == _key(said.name)
+    return same and (bearer.source is not NameSource.ADDRESSED or said.source is not NameSource.SELF)
 
 
 def claims_of_segment(

@@ -23,10 +23,11 @@ from edge.memory import frames, index, names, samples
 from edge.memory.database import fetch, insert, transaction
 from edge.memory.drafts import boxes_to_json, contradiction, entity_keys, storable, to_json, vector_to_blob
 from edge.memory.frames import Jpeg, Pictures
+from edge.memory.numbers import next_number
 from edge.memory.writer import Files
 from edge.types.drafts import CommitDraft, Committed, EntityKey, SourceProgress, TraceDraft
 from edge.types.evidence import Vector
-from edge.types.records import EntityKind, renumbered
+from edge.types.records import renumbered
 
 
 def write(files: Files, draft: CommitDraft, pictures: Pictures) -> Committed:
@@ -47,17 +48,6 @@ def write(files: Files, draft: CommitDraft, pictures: Pictures) -> Committed:
             return _Commit(files, draft, draft.trace, camera, source, pictures).run()
         except (ValueError, TypeError) as error:  # of the index; of JSON
             raise _refused(files, draft, str(error)) from error
-
-
-def next_number(memory: apsw.Connection, user: str, kind: EntityKind) -> int:
-    """The next number of a person or a voice; never given out twice, even after deletions."""
-    # Whoever is known from a description only is titled "person …" as well, so both count together.
-    series = "voice" if kind is EntityKind.VOICE else "person"
-    sql = (
-        "insert into entity_number(user, series, last) values(?, ?, 1)"
-        " on conflict(user, series) do update set last = last + 1 returning last"
-    )
-    return int(fetch(memory, sql, (user, series))[0][0])
 
 
 def _refused(files: Files, draft: CommitDraft, problem: str) -> StoreError:

@@ -58,15 +58,19 @@ class Reader:
             yield connection
 
     def titles(self, entities: Iterable[int] | None = None) -> dict[int, str]:
-        """How entities are called now, by id; without `entities`, all of this user's. Unknown ids are left out."""
-        title = "coalesce(name, iif(kind = 'voice', 'voice ', 'person ') || number)"
-        everybody = sql("select id,", title, "from entity where user = ?")
+        """How entities are called now, by id; without `entities`, all of this user's. Unknown ids are left out.
+
+        Who is part of somebody else now is called as they are.
+        """
+        title = "coalesce(s.name, iif(s.kind = 'voice', 'voice ', 'person ') || s.number)"
+        one = "from entity e join entity s on s.id = coalesce(e.merged_into, e.id) where e.user = ?"
+        everybody = sql("select e.id,", title, one)
         if entities is None:
             return dict(self.rows(everybody, (self.user,)))
         wanted = sorted({number for number in entities if 0 < number <= LARGEST_ID})
         if not wanted:
             return {}
-        return dict(self.rows(sql(everybody, "and id", AMONG), (self.user, to_json(wanted))))
+        return dict(self.rows(sql(everybody, "and e.id", AMONG), (self.user, to_json(wanted))))
 
     def _rendered(self, texts: Iterable[str]) -> list[str]:
         """Stored texts with the titles put in."""

@@ -16,7 +16,9 @@ import apsw
 
 from edge.clock import utc_now
 from edge.errors import NotFoundError, ReflectWorldError, StoreError, UserError
-from edge.memory import commit, frames, locks, names
+from edge.memory import commit, correcting, frames, jobs, locks, names
+from edge.memory.correcting import Derivation, Prepared
+from edge.memory.correction_reads import CorrectionReads
 from edge.memory.database import connect, snapshot, transaction, translated
 from edge.memory.health import problems
 from edge.memory.index import Columns, ColumnsCache
@@ -28,12 +30,23 @@ from edge.memory.schema import FRAMES, MEMORY
 from edge.memory.writer import Files, Writer
 from edge.settings import MemorySettings
 from edge.types.drafts import CommitDraft, Committed
-from edge.types.records import DEFAULT_USER, EntityRecord, MemoryCounts, NameSource
+from edge.types.records import (
+    DEFAULT_USER,
+    CorrectionDraft,
+    CorrectionKind,
+    CorrectionRecord,
+    EntityRecord,
+    MemoryCounts,
+    NameSource,
+)
 
 Result = TypeVar("Result")
 
 
-class Store(EventReads, PeopleReads):
+_TRIES = 5  # of a correction, when another one comes in between
+
+
+class Store(EventReads, PeopleReads, CorrectionReads):
     """The memory of one user. Thread-safe; made by `open`."""
 
     def __init__(self, home: Path, key: MasterKey, user: str, settings: MemorySettings, files: Files | None) -> None:
@@ -175,7 +188,12 @@ class Store(EventReads, PeopleReads):
 
         def work(files: Files) -> bool:
             with transaction(files.memory):
-                return names.change(files.memory, entity, name, source, at=utc_now(), claim=None)
+                changed = names.change(files.memory, entity, name, source, at=utc_now(), claim=None)
+                if changed:
+                    kind = CorrectionKind.NAME
+                    correcting.note(files.memory, self.user, kind, entity, name=name, source=source)
+                    jobs.enqueue(files.memory, self.user, "rederive-entity", entity)
+                return changed
 
         if not self._write(work) and (before.name, before.name_source) != (name, source):
             raise UserError(f"{before.title} was named by you; only you can change that.")
@@ -190,6 +208,51 @@ class Store(EventReads, PeopleReads):
             embedder: key of the model whose signs are wanted; None: none.
         """
         return self._columns.get(connection, embedder)
+
+    def correct(self, draft: CorrectionDraft, rules: Derivation) -> CorrectionRecord:
+        """Correct who is who; everything that hangs on it follows, as if it had been right from the start.
+
+        Args:
+            draft: what to correct.
+            rules: by which galleries and names follow (`edge.identity.RULES`).
+
+        Raises:
+            NotFoundError: somebody is not known.
+            UserError: it makes no sense.
+            StoreError: it cannot be written.
+        """
+        return self.correction(self._derived(lambda at: correcting.prepare(at, self.user, draft, rules), rules))
+
+    def undo(self, number: int | None, rules: Derivation) -> CorrectionRecord:
+        """Take a correction back, whichever came after it; the memory is as if it had never been made.
+
+        Args:
+            number: its id; None: the latest that holds.
+            rules: as in `correct`.
+
+        Raises:
+            NotFoundError: there is none of this id.
+            UserError: it was undone already.
+        """
+        return self.correction(self._derived(lambda at: correcting.prepare_undo(at, self.user, number, rules), rules))
+
+    def rebuild_galleries(self, rules: Derivation) -> None:
+        """Make all galleries again from what was offered to them, for example after some of it was forgotten."""
+        self._derived(lambda at: correcting.prepare_galleries(at, self.user, rules), rules)
+
+    def _derived(self, prepare: Callable[[apsw.Connection], Prepared], rules: Derivation) -> int:
+        for _ in range(_TRIES):
+            with self.reading() as connection:
+                prepared = prepare(connection)
+
+            def work(memory: apsw.Connection, prepared: Prepared = prepared) -> int | None:
+                return correcting.carry_out(memory, self.user, prepared, rules)
+
+            number = self.transact(work)
+            if number is not None:
+                self._generation += 1
+                return number
+        raise StoreError(self.home / MEMORY_FILE, "People are being corrected elsewhere just now; try again.")
 
     def data_version(self) -> int:
         """A number that changes when people may have changed by another hand: another process wrote, a name was given.

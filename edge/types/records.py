@@ -31,6 +31,9 @@ class Kind(StrEnum):
     UTTERANCE = "u"
     KEY_FRAME = "k"
     DECISION = "d"
+    CORRECTION = "c"
+    RULE = "r"
+    ALERT = "a"
 
 
 def public_id(kind: Kind, number: int) -> str:
@@ -236,6 +239,50 @@ class NameChange:
     new_source: NameSource
     at: float
     claim: int | None  # the name claim that caused it; None: the user
+
+
+class CorrectionKind(StrEnum):
+    """What the owner corrected."""
+
+    NAME = "name"  # what somebody is called, or that their name is taken away
+    MERGE = "merge"  # two are one
+    SPLIT = "split"  # some sightings are somebody else's
+    NOT_PERSON = "not"  # likewise, and the two are never taken for one again
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectionDraft:
+    """What the owner wants to correct."""
+
+    kind: CorrectionKind  # MERGE, SPLIT or NOT_PERSON; names are given by `Store.set_name`
+    person: int  # who is kept; or whose sightings they are until now
+    other: int | None = None  # who becomes part of `person`; or whose the sightings are: None: somebody new's
+    sightings: tuple[tuple[Kind, int], ...] = ()  # traces, observations, utterances: what is moved
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectionRecord:
+    """A correction as stored."""
+
+    id: int
+    kind: CorrectionKind
+    person: int  # entity
+    other: int | None  # entity
+    created: bool  # `other` is somebody new
+    name: str | None  # the name that was given
+    at: float  # UTC POSIX seconds
+    undone_at: float | None
+    observations: int  # that were moved, of a split
+    utterances: int
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectionScope:
+    """What a correction reaches."""
+
+    traces: int
+    observations: int
+    utterances: int
 
 
 @dataclass(frozen=True, slots=True)
