@@ -226,4 +226,5 @@ def draft(evidence: SegmentEvidence, resolution: Resolution) -> CommitDraft:
         pending=resolution.pending,
         pending_used=resolution.pending_used,
         names=resolution.names,
+        as_of=resolution.as_of,
     )

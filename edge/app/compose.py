@@ -84,6 +84,7 @@ def compose(
         pending=resolution.pending,
         pending_used=resolution.pending_used,
         names=resolution.names,
+        as_of=resolution.as_of,
         key_frames=tuple(KeyFrameDraft(frame.at, frame.image, frame.anchors) for frame in evidence.key_frames),
     )
 

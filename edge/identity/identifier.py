@@ -7,8 +7,11 @@ changed the memory.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
+from edge.identity.corrections import rebuild_galleries
 from edge.identity.names import names_in
 from edge.identity.resolution import Resolution
 from edge.identity.resolver import resolve
@@ -37,6 +40,8 @@ class Identifier:
         self._settings = settings
         self._user = user
         self._version: int | None = None
+        self._as_of: int | None = None
+        self._apart: frozenset[tuple[int, int]] = frozenset()
         self._entities: dict[int, KnownEntity] = {}
         self._galleries: dict[GalleryKey, GalleryTable] = {}
         self._heard: dict[int, tuple[HeardName, ...]] = {}
@@ -55,7 +60,7 @@ class Identifier:
         """
         if self._version is None or self._store.data_version() != self._version:
             self.refresh()
-        return resolve(evidence, self._state(evidence, dated=dated), self._settings)
+        return replace(resolve(evidence, self._state(evidence, dated=dated), self._settings), as_of=self._as_of)
 
     def recognise(self, face: Vector, embedder: str) -> int | None:
         """Who a face seems to be, by the rule of a match alone; nothing is decided by it.
@@ -80,9 +85,14 @@ class Identifier:
         order = np.argsort(-scores)[:2]
         if not len(order) or scores[order[0]] < self._settings.face_match:
             return None
-        if len(order) > 1 and scores[order[0]] - scores[order[1]] < self._settings.face_margin:
-            return None
-        return int(gallery.owners[order[0]])
+        best = int(gallery.owners[order[0]])
+        if len(order) > 1:
+            need = GalleryState(apart=self._apart).margin(
+                best, int(gallery.owners[order[1]]), self._settings.face_margin
+            )
+            if scores[order[0]] - scores[order[1]] < need:
+                return None
+        return best
 
     def committed(self, resolution: Resolution, committed: Committed) -> None:
         """Follow a critical commit that went through; call it once for each, in order."""
@@ -119,8 +129,12 @@ class Identifier:
         Raises:
             StoreError: the memory cannot be read.
         """
+        if self._store.galleries_due():
+            rebuild_galleries(self._store)
         # Taken before reading, so that a change in between is seen by the next segment.
         self._version = self._store.data_version()
+        self._as_of = self._store.corrections_made()
+        self._apart = frozenset(self._store.told_apart())
         self._entities = {record.id: _known(record) for record in self._store.entities()}
         self._galleries = {}
         for modality in Modality:
@@ -137,6 +151,7 @@ class Identifier:
             waiting=tuple(self._waiting(row) for row in self._store.pending(evidence.end)),
             elsewhere=self._elsewhere(evidence) if dated else (),
             heard=self._names_heard(evidence),
+            apart=self._apart,
         )
 
     def _waiting(self, row: PendingRecord) -> Waiting:

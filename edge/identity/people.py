@@ -130,9 +130,10 @@ class _Resolver:
         barred = {who for who, value in person.ranked if value >= match and self._barred(person, who)}
         if entity is not None:
             own = person.score(entity)
-            rivals = [value for who, value in person.ranked if who != entity and who not in taken | barred]
-            person.margin = own - max(rivals, default=-1.0)
-            if person.margin >= self.settings.face_margin:
+            rivals = [item for item in person.ranked if item[0] != entity and item[0] not in taken | barred]
+            person.margin = own - max((value for _, value in rivals), default=-1.0)
+            usual = self.settings.face_margin
+            if all(own - value >= self.state.margin(entity, who, usual) for who, value in rivals):
                 person.outcome, person.entity = Outcome.SAME, entity
                 person.reason = f"The face matches {mention(entity)} ({own:.2f}) and nobody else comes near."
         elif top in barred:
@@ -224,7 +225,9 @@ class _Resolver:
         ranked = gallery.ranked(mean_unit(vectors))
         second = ranked[1][1] if len(ranked) > 1 else -1.0
         settings = self.settings
-        if ranked[0][0] != top or ranked[0][1] < settings.face_match or ranked[0][1] - second < settings.face_margin:
+        usual = settings.face_margin
+        clear = all(ranked[0][1] - value >= self.state.margin(top, who, usual) for who, value in ranked[1:])
+        if ranked[0][0] != top or ranked[0][1] < settings.face_match or not clear:
             return False
         if singly < (settings.face_match + settings.face_pending) / 2:
             return False

@@ -28,6 +28,7 @@ class Resolution:
     pending_used: tuple[int, ...] = ()
     names: tuple[NameClaim, ...] = ()
     seen: Mapping[EntityKey, float] = field(default_factory=dict)  # when each was last seen or heard, UTC POSIX seconds
+    as_of: int | None = None  # the `Store.corrections_made` that it knows of
     confidence: Mapping[str, float] = field(default_factory=dict)  # anchor -> 0..1, for those that were assigned
 
     def names_for(self, evidence: SegmentEvidence) -> dict[str, str]:

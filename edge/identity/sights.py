@@ -143,8 +143,10 @@ class Sights:
         if not ranked:
             return None
         entity, score = ranked[0]
-        second = ranked[1][1] if len(ranked) > 1 else -1.0
-        clear = score >= self._settings.face_match and score - second >= self._settings.face_margin
+        usual = self._settings.face_margin
+        clear = score >= self._settings.face_match and all(
+            score - value >= self._state.margin(entity, who, usual) for who, value in ranked[1:]
+        )
         return entity if clear and self.elsewhere([track], entity) is None else None
 
     def _linked(self, sights: list[Sight]) -> list[list[Sight]]:

@@ -18,6 +18,7 @@ from edge.types.records import EntityKind, Modality, NameSource
 # Decide on the mean of the three best matches of a gallery: the maximum merges more (measured on 190 shuffled tracks
 # of 43 people).
 TOP_SLOTS = 3
+TOLD_APART = 2.0  # times the usual margin between two who were mistaken for each other (a choice: doubt never merges)
 RANKED = 32  # candidates that are looked at; the rest cannot matter to a decision between the best
 
 GalleryKey = tuple[Modality, str]  # sense, embedder: vectors of different embedders are never compared
@@ -212,3 +213,12 @@ class GalleryState:
     waiting: tuple[Waiting, ...] = ()
     elsewhere: tuple[Presence, ...] = ()  # sightings by other cameras that touch the segment's time
     heard: tuple[HeardName, ...] = ()
+    apart: frozenset[tuple[int, int]] = frozenset()  # pairs that the owner told apart, the smaller id first
+
+    def told_apart(self, one: int, other: int) -> bool:
+        """Whether the owner said that these two, whom evidence had taken for one, are not one."""
+        return (min(one, other), max(one, other)) in self.apart
+
+    def margin(self, one: int, other: int, usual: float) -> float:
+        """By how much one must match better than the other: twice as much if they were mistaken for each other once."""
+        return TOLD_APART * usual if self.told_apart(one, other) else usual

@@ -133,7 +133,8 @@ class _Resolver:
             )
             return
         if heard.others and heard.others[0][1] >= match:
-            heard.note["possible_same"] = [entity for entity, value in heard.others if value >= match]
+            alike = [entity for entity, value in heard.others if value >= match]
+            heard.note["possible_same"] = [entity for entity in alike if not self.state.told_apart(entity, owner)]
         heard.note["gallery"] = self._learn_owner(heard, owner, own)
         self.result.sure.add(heard.voice.anchor)
         self._decide(heard, Outcome.SAME, owner, "This person is seen speaking.", LINKED_CONFIDENCE)
@@ -181,7 +182,8 @@ class _Resolver:
         entity, score = candidates[0]
         margin = score - (candidates[1][1] if len(candidates) > 1 else -1.0)
         heard.note["margin"] = round(margin, 4)
-        if margin < settings.face_margin:
+        usual = settings.face_margin
+        if any(score - value < self.state.margin(entity, who, usual) for who, value in candidates[1:]):
             if voice.safe:
                 self._wait(heard, voice.anchor)
             self._decide(
