@@ -127,3 +127,13 @@ class InferenceError(FaultError):
     """A network failed while running."""
 
     problem = "inference"
+
+
+class NotifyError(FaultError):
+    """Word could not be sent."""
+
+    problem = "notify"
+
+    def __init__(self, sink: str, message: str) -> None:
+        super().__init__(message)
+        self.sink = sink

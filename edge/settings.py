@@ -138,6 +138,22 @@ class RecallSettings(_Room):
     max_question_chars: int = Field(4000, ge=100, description="longer questions are refused, characters")
 
 
+class NotifySettings(_Room):
+    """When word is sent of what the owner's rules watch for, and how."""
+
+    cooldown_s: float = Field(600.0, ge=0, description="a rule is not heard again within this, s")
+    topic_s: float = Field(86_400.0, ge=0, description="two rules do not tell the same within this, s")
+    daily: int = Field(12, ge=1, description="a rule is heard so often a day at most; more waits for the digest")
+    daily_total: int = Field(40, ge=1, description="all rules together are heard so often a day at most")
+    digest_s: float = Field(3600.0, ge=0, description="what waits is told together after this, s")
+    max_rules: int = Field(100, ge=1, description="so many rules may be kept")
+    webhook: str | None = Field(None, pattern=r"^https?://", description="notifications are posted here as JSON")
+    webhook_s: float = Field(5.0, gt=0, le=60, description="the webhook answers within this, s")
+    apprise: tuple[str, ...] = Field(
+        (), description="addresses of Apprise, such as ntfy://topic, that get notifications too"
+    )
+
+
 class ServeSettings(_Room):
     """Where the server listens, under which name and certificate, and what it lets in at most."""
 
@@ -181,6 +197,7 @@ class Settings(BaseSettings):
     identity: IdentitySettings = IdentitySettings()
     memory: MemorySettings = MemorySettings()
     recall: RecallSettings = RecallSettings()
+    notify: NotifySettings = NotifySettings()
     serve: ServeSettings = ServeSettings()
 
     @classmethod

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from edge.memory import index, jobs
 from edge.memory.store import Store
+from edge.memory.stored import StoredTrace, stored_trace, titles_of
 from edge.memory.units import search_units, trace_vector
 
-__all__ = ["Store", "index", "jobs", "search_units", "trace_vector"]
+__all__ = ["Store", "StoredTrace", "index", "jobs", "search_units", "stored_trace", "titles_of", "trace_vector"]
