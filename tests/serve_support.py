@@ -19,11 +19,12 @@ import uvicorn
 from fastapi import FastAPI
 
 from edge.errors import NotFoundError, SourceError, UserError
+from edge.identity import RULES
 from edge.memory import Store
 from edge.recall import Recall
 from edge.serve import CameraState, CameraStatus, Device, Fill, Scope, Vitals, server_config
 from edge.settings import ServeSettings
-from edge.types.records import EntityRecord
+from edge.types.records import CorrectionDraft, CorrectionRecord, EntityRecord
 from tests.recall_data import BagEmbedder
 
 STARTED = time.time()
@@ -133,6 +134,16 @@ class MemoryService:
         call = (lambda: self.store.clear_name(entity)) if name is None else (lambda: self.store.set_name(entity, name))
         record = await asyncio.to_thread(call)
         self.events.publish("person", None, {"person": f"p{record.id}", "title": record.title})
+        return record
+
+    async def correct(self, draft: CorrectionDraft) -> CorrectionRecord:
+        record = await asyncio.to_thread(self.store.correct, draft, RULES)
+        self.events.publish("person", None, {"person": f"p{record.person}"})
+        return record
+
+    async def undo_correction(self, number: int) -> CorrectionRecord:
+        record = await asyncio.to_thread(self.store.undo, number, RULES)
+        self.events.publish("person", None, {"person": f"p{record.person}"})
         return record
 
     def _one(self, name: str) -> CameraStatus:

@@ -200,6 +200,7 @@ READS = [
     "/api/v1/people",
     "/api/v1/people/p1",
     "/api/v1/people/p1/faces/1",
+    "/api/v1/corrections",
     "/api/v1/pictures/k1",
     "/api/v1/days",
     "/api/v1/days/today",
@@ -219,6 +220,10 @@ WRITES = [
     ("POST", "/api/v1/cameras/door/pause"),
     ("POST", "/api/v1/cameras/door/resume"),
     ("PUT", "/api/v1/people/p1/name"),
+    ("POST", "/api/v1/people/p1/merge"),
+    ("POST", "/api/v1/people/p1/split"),
+    ("POST", "/api/v1/people/p1/not"),
+    ("POST", "/api/v1/corrections/c1/undo"),
 ]
 
 

@@ -6,7 +6,8 @@ Kinds, with the values in `data`:
 * `sight`: what is on a camera's frame now: `width`, `height` (px), `in_view` ([{`anchor`, `label`, `name`, `score`,
   `box` (x1, y1, x2, y2 as fractions)}]), `captured` (UTC POSIX s at which the frame was received).
 * `camera`: a camera's state changed: `state`, `detail`.
-* `person`: somebody is new or was named: `id`, `title`, `name`, `new`.
+* `person`: somebody is new, was named or corrected: `id`, `title`, `name`, `new`; after a correction also `part_of`: the
+  id of whom they are part of now (their own: nothing is left of them), or null.
 """
 
 from __future__ import annotations

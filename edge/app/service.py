@@ -15,6 +15,7 @@ import structlog
 
 from edge.app.camera import Camera, Shared, tell_person
 from edge.app.cameras import CameraBook, CameraConfig, camera_config
+from edge.app.corrected import tell_corrected
 from edge.app.events import Events
 from edge.app.pulse import Pulse
 from edge.app.remember import Rememberer
@@ -22,12 +23,13 @@ from edge.app.rooms import Rooms, open_rooms
 from edge.capture import PushSource
 from edge.clock import monotonic, utc_now
 from edge.errors import NotFoundError, UserError
+from edge.identity import RULES
 from edge.memory import Store
 from edge.recall import Recall
 from edge.serve import CameraStatus, Device, Fill, Vitals
 from edge.serve.network import device_name
 from edge.settings import Settings
-from edge.types.records import EntityRecord
+from edge.types.records import CorrectionDraft, CorrectionRecord, EntityRecord
 
 log = structlog.get_logger(__name__)
 
@@ -260,6 +262,28 @@ class Service:
         else:
             record = await asyncio.to_thread(self.store.set_name, entity, name)
         await asyncio.to_thread(tell_person, self.events, self.rooms, entity, new=False)
+        return record
+
+    async def correct(self, draft: CorrectionDraft) -> CorrectionRecord:
+        """Put right who is who, and tell everybody about all who are concerned.
+
+        Raises:
+            NotFoundError: somebody is not known.
+            UserError: it makes no sense.
+        """
+        record = await asyncio.to_thread(self.store.correct, draft, RULES)
+        await asyncio.to_thread(tell_corrected, self.events, self.store, record)
+        return record
+
+    async def undo_correction(self, number: int) -> CorrectionRecord:
+        """Take a correction back, and tell everybody likewise.
+
+        Raises:
+            NotFoundError: there is none of this id.
+            UserError: it was undone already.
+        """
+        record = await asyncio.to_thread(self.store.undo, number, RULES)
+        await asyncio.to_thread(tell_corrected, self.events, self.store, record)
         return record
 
     def _begin(self, config: CameraConfig) -> Camera:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from edge import __version__
-from edge.cli import cameras, config, devices, models, pair, people, recall, run, state, watch
+from edge.cli import cameras, config, corrections, devices, models, pair, recall, run, state, watch
 from edge.cli.console import complain, say
 from edge.errors import ReflectWorldError
 
@@ -45,7 +45,7 @@ app.add_typer(config.app, name="config")
 app.command()(recall.ask)
 app.command()(recall.search)
 app.command()(recall.timeline)
-app.add_typer(people.app, name="people")
+app.add_typer(corrections.app, name="people")  # with what `edge.cli.people` has
 app.command()(pair.pair)
 app.add_typer(devices.app, name="devices")
 app.command()(state.status)

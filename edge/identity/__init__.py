@@ -1,6 +1,16 @@
 """Who it is: galleries give scored candidates, the resolver alone decides."""
 
-from edge.identity.corrections import RULES, merge_people, not_this_person, rebuild_galleries, split_person, undo
+from edge.identity.corrections import (
+    RULES,
+    merge_people,
+    not_this_person,
+    preview,
+    rebuild_galleries,
+    sentence,
+    sightings_in,
+    split_person,
+    undo,
+)
 from edge.identity.galleries import GalleryFold
 from edge.identity.identifier import Identifier, name_entity
 from edge.identity.names import Bearer, Said, name_claims, names_in
@@ -27,8 +37,11 @@ __all__ = [
     "name_entity",
     "names_in",
     "not_this_person",
+    "preview",
     "rebuild_galleries",
     "resolve",
+    "sentence",
+    "sightings_in",
     "split_person",
     "undo",
 ]

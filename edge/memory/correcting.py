@@ -323,12 +323,12 @@ def _gone(
 ) -> int | None:
     """Where somebody went of whom nothing is left: themselves, when there is nobody to lead to; None: they stay."""
     made = fetch(memory, "select id, person from correction where other = ? and created", (entity,))
-    if made:
-        number, person = made[0]
-        return None if any(one.id == number for one in corrections) else final.get(person, person)
+    if made and not any(one.id == made[0][0] for one in corrections):
+        person = int(made[0][1])
+        return final.get(person, person)
     told = any(one.kind is CorrectionKind.NAME and one.person == entity for one in corrections)
     moved = fetch(memory, "select 1 from moved where origin = ? limit 1", (entity,))
-    return entity if moved and not told else None
+    return entity if (moved or made) and not told else None
 
 
 def _generation(connection: apsw.Connection) -> int:

@@ -76,6 +76,14 @@ class CorrectionReads(Reader):
         kinds = [kind for kind, _ in items]
         return draft, CorrectionScope(len(traces), kinds.count("observation"), kinds.count("utterance"))
 
+    def part_of(self, entity: int) -> int | None:
+        """Who somebody is part of since a correction; None: nobody.
+
+        Whoever has nothing left after a correction is part of themselves, and listed no more.
+        """
+        rows = self.rows("select merged_into from entity where user = ? and id = ?", (self.user, entity))
+        return rows[0][0] if rows else None
+
     def told_apart(self) -> set[tuple[int, int]]:
         """The pairs of people of whom the owner said that one is not the other, the smaller id first."""
         with self.reading() as connection:

@@ -198,6 +198,46 @@ class NewName(Form):
     name: str | None = Field(max_length=200, description="null: take the name away")
 
 
+class NewMerge(Form):
+    """Who becomes part of a person."""
+
+    other: str = Field(max_length=40, description="id of who becomes part of them")
+    preview: bool = Field(False, description="only say what would be done")
+
+
+class NewSplit(Form):
+    """Which sightings are somebody else's."""
+
+    sightings: list[str] = Field(
+        min_length=1, max_length=1000, description="ids of moments (t12), observations (o7) or words (u9)"
+    )
+    to: str | None = Field(None, max_length=40, description="whose they are; null: somebody new's")
+    preview: bool = Field(False, description="only say what would be done")
+
+
+class OneCorrection(Form):
+    """Something that the owner put right."""
+
+    id: str
+    kind: str = Field(description="`name`, `merge`, `split` or `not`")
+    person: str = Field(description="who was kept or named, or whose the sightings were")
+    other: str | None = Field(description="who became part of them, or whose the sightings are now")
+    created: bool = Field(description="`other` is somebody new")
+    name: str | None = Field(description="that was given")
+    observations: int = Field(description="that were moved, of a split")
+    utterances: int = Field(description="that were moved, of a split")
+    at: str
+    undone_at: str | None
+    text: str = Field(description="what it did, one sentence")
+
+
+class Corrected(Form):
+    """What a correction does or did."""
+
+    text: str = Field(description="what it reaches, one sentence")
+    correction: OneCorrection | None = Field(description="null: nothing was done yet")
+
+
 class Found(Form):
     """One result of a search."""
 

@@ -17,6 +17,7 @@ from edge.serve import problems
 from edge.serve.access import admit, requires
 from edge.serve.api_ask import ask_router
 from edge.serve.api_cameras import cameras_router
+from edge.serve.api_corrections import corrections_router
 from edge.serve.api_moments import moments_router
 from edge.serve.api_people import people_router
 from edge.serve.api_status import product_version, status_router
@@ -93,6 +94,7 @@ def build_app(
         status_router(context),
         moments_router(context),
         people_router(context),
+        corrections_router(context),
         ask_router(context),
         cameras_router(context),
         events_router(context, hub, settings),

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from edge.memory import Store
 from edge.recall import Recall
-from edge.types.records import EntityRecord
+from edge.types.records import CorrectionDraft, CorrectionRecord, EntityRecord
 
 
 class Scope(StrEnum):
@@ -221,4 +221,20 @@ class ServiceLike(Protocol):
         Raises:
             NotFoundError: nobody has this id.
             UserError: not a name.
+        """
+
+    async def correct(self, draft: CorrectionDraft) -> CorrectionRecord:
+        """Put right who is who, and tell everybody about all who are concerned (`person`).
+
+        Raises:
+            NotFoundError: somebody is not known.
+            UserError: it makes no sense.
+        """
+
+    async def undo_correction(self, number: int) -> CorrectionRecord:
+        """Take a correction back, and tell everybody likewise.
+
+        Raises:
+            NotFoundError: there is none of this id.
+            UserError: it was undone already.
         """
