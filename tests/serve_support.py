@@ -18,12 +18,14 @@ import numpy as np
 import uvicorn
 from fastapi import FastAPI
 
+from edge.app.orders import Orders
 from edge.errors import NotFoundError, SourceError, UserError
 from edge.identity import RULES
 from edge.memory import Store
+from edge.notify import Notifier
 from edge.recall import Recall
 from edge.serve import CameraState, CameraStatus, Device, Fill, Scope, Vitals, server_config
-from edge.settings import ServeSettings
+from edge.settings import NotifySettings, ServeSettings
 from edge.types.records import CorrectionDraft, CorrectionRecord, EntityRecord
 from tests.recall_data import BagEmbedder
 
@@ -92,6 +94,14 @@ class MemoryService:
     events: Happenings = field(default_factory=Happenings)
     pictures: dict[str, bytes] = field(default_factory=dict)
     _cameras: dict[str, CameraStatus] = field(default_factory=dict)
+
+    @property
+    def notifier(self) -> Notifier:
+        return Notifier(self.store, NotifySettings())
+
+    @property
+    def orders(self) -> Orders:
+        return Orders(self.store, self.notifier, None)
 
     @property
     def cameras(self) -> list[CameraStatus]:

@@ -17,6 +17,8 @@ from edge.app.camera import Camera, Shared, tell_person
 from edge.app.cameras import CameraBook, CameraConfig, camera_config
 from edge.app.corrected import tell_corrected
 from edge.app.events import Events
+from edge.app.notices import Notices
+from edge.app.orders import Orders
 from edge.app.pulse import Pulse
 from edge.app.remember import Rememberer
 from edge.app.rooms import Rooms, open_rooms
@@ -25,6 +27,7 @@ from edge.clock import monotonic, utc_now
 from edge.errors import NotFoundError, UserError
 from edge.identity import RULES
 from edge.memory import Store
+from edge.notify import Notifier
 from edge.recall import Recall
 from edge.serve import CameraStatus, Device, Fill, Vitals
 from edge.serve.network import device_name
@@ -49,6 +52,7 @@ class Service:
         self.recall = Recall(rooms.store, rooms.embedder, rooms.settings.recall)
         self.events = Events()
         self._shared = Shared(rooms, Rememberer(rooms.store, rooms.identifier, rooms.embedder), self.events)
+        self._notices = Notices(rooms.store, rooms.settings.notify, self.events, rooms.embedder)
         self._book = CameraBook(rooms.settings.home)
         self._cameras: dict[str, Camera] = {}
         self._pulse = Pulse()
@@ -87,6 +91,7 @@ class Service:
                     group.create_task(self._pulse.run(), name="pulse"),
                     group.create_task(self._watch_cameras(), name="cameras"),
                 ]
+                owned.append(group.create_task(self._notices.run(), name="notices"))
                 owned += [group.create_task(job(self), name=name) for name, job in jobs]
                 await self._stopping.wait()
                 self._running = False
@@ -147,6 +152,16 @@ class Service:
                 log.error("camera.unfinished", camera=name, seconds=SHUTDOWN_S)
 
     # -- what is asked of it ---------------------------------------------------------------------------------------------
+
+    @property
+    def notifier(self) -> Notifier:
+        """The owner's rules; every call reads the disk."""
+        return self._notices.notifier
+
+    @property
+    def orders(self) -> Orders:
+        """What the owner asks to be kept; every call writes the disk."""
+        return self._notices.orders
 
     @property
     def cameras(self) -> Sequence[CameraStatus]:

@@ -16,6 +16,8 @@ from typing import Annotated, BinaryIO
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from edge.app.notices import follow_rules
+from edge.app.orders import Orders
 from edge.app.replay import ReplayReport
 from edge.app.replay import replay as replay_file
 from edge.app.rooms import build_text_embedder
@@ -35,6 +37,7 @@ from edge.clock import iso, parse_instant, to_local, utc_now
 from edge.errors import ModelError, NotFoundError, QuestionError, SettingsError, SourceError
 from edge.infer import Catalog, Runtime, TextEmbedder
 from edge.memory import Store
+from edge.notify import Notifier, command
 from edge.recall import Answer, Filters, Level, Recall, Result, read_queries, refused, to_line, understand_when
 from edge.settings import Settings
 from edge.types.records import Kind, TraceRecord, parse_id, public_id
@@ -56,9 +59,15 @@ def ask(
     json: JsonOption = False,
     home: HomeOption = None,
 ) -> None:
-    """Ask the memory; the answer is drawn from what was seen and heard, with its time, people and picture."""
+    """Ask the memory; the answer is drawn from what was seen and heard, with its time, people and picture.
+
+    “Remind me …”, “tell me when …” and “remember that …” are kept instead (see `reflectworld rules`).
+    """
     settings = settings_for(home)
     moment = None if at is None else _moment(at, end=True)
+    if at is None and command(question):
+        _order(question, settings, json=json)
+        return
     with open_for_reading(settings) as store:
         answer = Recall(store, _embedder(settings), settings.recall).ask(question, moment)
         if json:
@@ -67,6 +76,16 @@ def ask(
             _say_answer(answer)
         if open_picture:
             _open_picture(store, answer)
+
+
+def _order(text: str, settings: Settings, *, json: bool) -> None:
+    """Keep what is ordered in the place of a question: "remind me …", "remember that …"."""
+    with open_for_writing(settings) as store:
+        order = Orders(store, Notifier(store, settings.notify), _embedder(settings)).take(text)
+    if json:
+        print_json({"id": order.item, "text": order.text})
+    else:
+        say(order.text)
 
 
 def search(
@@ -147,6 +166,7 @@ def replay(
             stop.set()
             complain("Interrupted: what was written is kept, and the same command goes on from there.")
             raise typer.Exit(130) from None
+        told = follow_rules(store, settings)
     if not report.segments and report.bad and not report.resumed:
         number, reason = report.bad[0]
         raise SourceError(str(segments), f"“{segments}” holds no described segment (line {number}: {reason}).")
@@ -159,6 +179,8 @@ def replay(
     else:
         before = f" ({report.resumed} lines were there already)" if report.resumed else ""
         say(f"{report.segments} segments written{before}, {len(report.bad)} lines left out.")
+        for text in told:
+            say(f"! {text}")
 
 
 def recall(

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from edge import __version__
-from edge.cli import cameras, config, corrections, devices, models, pair, recall, run, state, watch
+from edge.cli import cameras, config, corrections, devices, models, pair, recall, rules, run, state, watch
 from edge.cli.console import complain, say
 from edge.errors import ReflectWorldError
 
@@ -46,6 +46,9 @@ app.command()(recall.ask)
 app.command()(recall.search)
 app.command()(recall.timeline)
 app.add_typer(corrections.app, name="people")  # with what `edge.cli.people` has
+app.add_typer(rules.app, name="rules")
+app.command()(rules.alerts)
+app.command()(rules.remember)
 app.command()(pair.pair)
 app.add_typer(devices.app, name="devices")
 app.command()(state.status)

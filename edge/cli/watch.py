@@ -13,6 +13,7 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from edge.app import Watch, WatchReport, open_rooms
+from edge.app.notices import follow_rules
 from edge.cli.console import HomeOption, JsonOption, complain, err, print_json, say, settings_for
 from edge.clock import iso, parse_instant
 from edge.errors import SettingsError
@@ -48,10 +49,13 @@ def watch(
         job = Watch(rooms, source, camera=camera, start=_instant(start), mode=mode)
         with _stopping(job.stop), _progress(job) as show:
             report = job.run(show)
+        told = follow_rules(rooms.store, settings)
     if json:
         print_json(_as_json(report))
     else:
         _say_report(report, source)
+        for text in told:
+            say(f"! {text}")
     if report.interrupted:
         raise typer.Exit(130)
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from edge.notify import command
 from edge.recall import Filters, Level
 from edge.serve import inputs, shapes
 from edge.serve.context import Context
@@ -40,9 +41,11 @@ def ask_router(context: Context) -> APIRouter:
 
     @router.post("/ask")
     async def ask(question: Question) -> Answered:
-        """Answer a question from what was seen and heard."""
+        """Answer a question from what was seen and heard; or keep what is ordered: “remind me …”, “remember that …”."""
 
         def read() -> Answered:
+            if question.at is None and command(question.question):
+                return shapes.ordered(question.question, context.service.orders.take(question.question))
             return shapes.answered(recall.ask(question.question, inputs.instant(question.at, end=True)))
 
         return await context.workers.run(read)

@@ -20,6 +20,7 @@ from edge.serve.api_cameras import cameras_router
 from edge.serve.api_corrections import corrections_router
 from edge.serve.api_moments import moments_router
 from edge.serve.api_people import people_router
+from edge.serve.api_rules import rules_router
 from edge.serve.api_status import product_version, status_router
 from edge.serve.bodies import BoundedBodies
 from edge.serve.context import Context
@@ -96,6 +97,7 @@ def build_app(
         people_router(context),
         corrections_router(context),
         ask_router(context),
+        rules_router(context),
         cameras_router(context),
         events_router(context, hub, settings),
     ):

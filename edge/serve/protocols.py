@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from edge.memory import Store
+from edge.notify import Notifier
 from edge.recall import Recall
 from edge.types.records import CorrectionDraft, CorrectionRecord, EntityRecord
 
@@ -148,6 +149,29 @@ class PushSourceLike(Protocol):
         """End it; may be called again."""
 
 
+class OrderLike(Protocol):
+    """An order that was carried out."""
+
+    @property
+    def text(self) -> str:
+        """One sentence for the owner."""
+
+    @property
+    def item(self) -> str:
+        """The id of what is kept."""
+
+
+class OrdersLike(Protocol):
+    """Carries out what the owner asks to be kept."""
+
+    def take(self, text: str) -> OrderLike:
+        """Keep a rule, a reminder or something to remember; reads and writes the disk.
+
+        Raises:
+            UserError: it is not understood.
+        """
+
+
 class ServiceLike(Protocol):
     """The running service. Its attributes may be read on the loop; what waits is said."""
 
@@ -158,6 +182,14 @@ class ServiceLike(Protocol):
     @property
     def recall(self) -> Recall:
         """Questions to it; as the store."""
+
+    @property
+    def notifier(self) -> Notifier:
+        """The owner's rules; as the store."""
+
+    @property
+    def orders(self) -> OrdersLike:
+        """What the owner asks to be kept; as the store."""
 
     @property
     def events(self) -> EventsLike:

@@ -22,7 +22,7 @@ from edge.serve.forms import (
     Why,
     Words,
 )
-from edge.serve.protocols import CameraStatus
+from edge.serve.protocols import CameraStatus, OrderLike
 from edge.types.evidence import NormBox
 from edge.types.records import Kind, ObservationRecord, TraceRecord, UtteranceRecord, public_id
 
@@ -181,6 +181,26 @@ def answered(answer: Answer) -> Answered:
         notes=list(answer.notes),
         rounds=answer.rounds,
         ms=round(answer.milliseconds, 2),
+    )
+
+
+def ordered(text: str, order: OrderLike) -> Answered:
+    """What an order in the place of a question comes to, as an answer."""
+    return Answered(
+        question=text,
+        kind="order",
+        answer=order.text,
+        found=True,
+        start=None,
+        end=None,
+        people=[],
+        camera=None,
+        key_frame=None,
+        cited=[order.item],
+        evidence=[],
+        notes=[],
+        rounds=1,
+        ms=0.0,
     )
 
 
