@@ -66,6 +66,7 @@ class Camera:
         self._latest_at = 0.0  # UTC
         self._size = (0, 0)
         self._looks: deque[float] = deque(maxlen=256)
+        self._looked = -1  # index of the frame that was looked at last
         self._last_end = 0.0  # UTC up to which this camera was captured
         self.tally = Tally()
         self._thread = threading.Thread(target=self._main, name=f"camera:{config.name}", daemon=True)
@@ -301,7 +302,9 @@ class Camera:
             self._become(CameraState.LIVE)
 
     def _saw(self, frame: Frame, sight: Sight, names: Mapping[str, str]) -> None:
-        self._looks.append(monotonic())
+        if frame.index != self._looked:  # names may come after boxes, of the same frame
+            self._looked = frame.index
+            self._looks.append(monotonic())
         self._size = (sight.width, sight.height)
         self._tell(
             "sight",

@@ -25,6 +25,7 @@ from edge.types.media import Frame, Mode, Segment
 
 log = structlog.get_logger(__name__)
 
+_LOOK_FIRST_S = 0.5  # a closed segment is concluded this much later at most, s (measured: tools.bench.glass)
 _PERCEIVERS = 3  # one sees, one waits with its segment, one concludes
 
 
@@ -83,7 +84,9 @@ class Pipeline:
         self._on_remembered = on_remembered
         self._stop = threading.Event()
         self._names: dict[str, str] = {}  # of the open segment, by anchor
+        self._names_first = False  # somebody was called by name up to the last cut: the first boxes wait for names
         self._failure: BaseException | None = None
+        self._looked = threading.Event()  # at the open segment
         capture = rooms.settings.capture
         self.channel = Channel(capture.queue_items, mode, capture.live_max_age_s)
         self.handover: queue.Queue[tuple[Segment, Perceiver | None] | None] = queue.Queue(_PERCEIVERS - 2)
@@ -119,6 +122,7 @@ class Pipeline:
                 self._see()
             finally:
                 self._stop.set()
+                self._looked.set()
                 self.channel.close()
                 self.handover.put(None)
                 for thread in threads:
@@ -156,8 +160,10 @@ class Pipeline:
             while self._failure is None and (item := self.channel.get()) is not None:
                 if isinstance(item, Frame):
                     self._look(perceiver, item)
+                    self._looked.set()
                     continue
-                self._names = {}
+                self._names_first, self._names = bool(self._names), {}
+                self._looked.clear()
                 if worth_analysing(item):
                     self.handover.put((item, perceiver))
                     perceiver = self._senses.take()
@@ -170,27 +176,39 @@ class Pipeline:
     def _look(self, perceiver: Perceiver, frame: Frame) -> None:
         try:
             sight = perceiver.see(frame)
-            if self._mode is Mode.LIVE_LATENCY:
-                self._name(perceiver)
+            # Boxes do not wait for names: a face takes as long again to know. But who was known stays so.
+            names_first, self._names_first = self._names_first, False
+            if not names_first:
+                self._on_sight(frame, sight, self._names)
+            named = self._mode is Mode.LIVE_LATENCY and self._name(perceiver)
+            if named or names_first:
+                self._on_sight(frame, sight, self._names)
         except InferenceError as error:
             if self._mode is not Mode.LIVE_LATENCY:
                 raise
             # The frame leaves no trace; the next one is half a second away.
             self._tally.faults += 1
             log.warning("frame.not_seen", camera=self.source.info.camera, error=str(error))
-            return
-        self._on_sight(frame, sight, self._names)
 
-    def _name(self, perceiver: Perceiver) -> None:
-        """What the people in view are called, as far as their faces tell; a name once seen stays for its track."""
+    def _name(self, perceiver: Perceiver) -> bool:
+        """What the people in view are called, as far as their faces tell; a name once seen stays for its track.
+
+        Returns:
+            Whether that has changed.
+        """
+        before = dict(self._names)
         for anchor, face in perceiver.faces_now().items():
             name = self._rememberer.who(face, perceiver.face_embedder)
             if name is not None:
                 self._names[anchor] = name
+        return self._names != before
 
     def _remember(self) -> None:
         while (work := self.handover.get()) is not None:
             segment, perceiver = work
+            if self._mode is Mode.LIVE_LATENCY:
+                # What a scene cut brings into view is looked at first: on few cores it would take twice as long beside this.
+                self._looked.wait(_LOOK_FIRST_S)
             try:
                 # After a failure nothing is committed any more: the next run goes on from the last commit.
                 if self._failure is None:

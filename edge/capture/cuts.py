@@ -19,7 +19,8 @@ Grey = NDArray[np.uint8]
 NEIGHBOURS = 3  # frames on either side that a cut must stand out from
 REACH = 8  # frames on either side among which they are found, and within which a flash is over
 REPEATED = 0.5  # frames that differ less than this from the one before repeat it (a converted frame rate), 0..255
-TILES = 8  # tiles a side for the comparison of near-duplicates
+TILES = (8, 8)  # rows and columns for the comparison of near-duplicates
+PARTS = (6, 8)  # rows and columns of a cut's grey in which something new shows
 
 
 def difference(one: Grey, other: Grey) -> float:
@@ -27,16 +28,17 @@ def difference(one: Grey, other: Grey) -> float:
     return float(cv2.norm(one, other, cv2.NORM_L1)) / one.size
 
 
-def worst_tile(one: Grey, other: Grey) -> float:
-    """The largest mean absolute difference among 8×8 tiles, 0..255: a small thing that moves counts, noise does not.
+def worst_tile(one: Grey, other: Grey, tiles: tuple[int, int] = TILES) -> float:
+    """The largest mean absolute difference among tiles, 0..255: a small thing that moves counts, noise does not.
 
     Args:
-        one: (H, W), both sides multiples of 8; each cell the mean of many pixels, so that noise is averaged away.
+        one: (H, W), multiples of `tiles`; each cell the mean of many pixels, so that noise is averaged away.
         other: the same shape.
+        tiles: rows and columns.
     """
-    height, width = one.shape
+    (height, width), (rows, columns) = one.shape, tiles
     delta = np.abs(one.astype(np.int16) - other).astype(np.float32)
-    return float(delta.reshape(TILES, height // TILES, TILES, width // TILES).mean(axis=(1, 3)).max())
+    return float(delta.reshape(rows, height // rows, columns, width // columns).mean(axis=(1, 3)).max())
 
 
 def is_cut(before: Sequence[float], here: float, after: Sequence[float], *, threshold: float, ratio: float) -> bool:

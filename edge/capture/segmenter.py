@@ -141,7 +141,7 @@ class Segmenter:
         if hearing is not None:
             hearing.open(sound_begin)
         limit = quantised(begin + self._settings.segment_max_s)
-        watching = Watching(begin, self._settings)
+        watching = Watching(begin, self._settings, live=self._live)
         return _Open(index, begin, limit, first or after_gap, watching, begin)
 
     # -- the open segment -------------------------------------------------------------------------------------------
@@ -223,7 +223,9 @@ class Segmenter:
         if change is None:
             return None
         image = picture.image(self._settings.max_side_px)
-        return Frame(image, self._info.start + picture.time, picture.index, picture.captured, change)
+        return Frame(
+            image, self._info.start + picture.time, picture.index, picture.captured, change, segment.watching.news
+        )
 
     # -- closing ----------------------------------------------------------------------------------------------------
 

@@ -6,8 +6,9 @@ import math
 from collections import deque
 from itertools import pairwise
 
-from edge.capture.cuts import REACH, Grey, difference, is_cut, returns, worst_tile
+from edge.capture.cuts import PARTS, REACH, Grey, difference, is_cut, returns, worst_tile
 from edge.capture.feed import Lookahead
+from edge.capture.novelty import Novelty
 from edge.capture.picture import Picture
 from edge.capture.timestamps import QUANTUM_S
 from edge.settings import CaptureSettings
@@ -19,9 +20,17 @@ _EPS = QUANTUM_S / 2
 class Watching:
     """One segment's pictures; everything here begins anew with each segment."""
 
-    def __init__(self, begin: float, settings: CaptureSettings) -> None:
-        """Begin at a media time, s."""
+    def __init__(self, begin: float, settings: CaptureSettings, *, live: bool = False) -> None:
+        """Begin.
+
+        Args:
+            begin: media s.
+            settings: thresholds.
+            live: what is new in the picture is chosen at once, beside the samples.
+        """
         self._begin = begin
+        self._novelty = Novelty() if live else None
+        self.news = False  # the frame chosen last shows something new (live only)
         self._settings = settings
         self._next_sample = begin
         self._first: Grey | None = None
@@ -90,7 +99,12 @@ class Watching:
         self.faults += picture.faults
         self.dropped += picture.dropped
         self.end = picture.end
-        return self._choose(picture, grey) if self._due(picture) else None
+        if self._due(picture):
+            return self._choose(picture, grey)
+        if self._novelty is None or self._chosen_grey is None:
+            return None
+        part = worst_tile(self._chosen_grey, grey, PARTS)
+        return self._choose_between(picture, grey) if self._novelty.is_urgent(picture.time, part) else None
 
     def _due(self, picture: Picture) -> bool:
         return picture.time >= self._next_sample - _EPS
@@ -105,6 +119,22 @@ class Watching:
                 self.pruned += 1
                 return None
             change = difference(self._chosen_grey, grey)
+        self._note(picture, grey, between=False)
         self.chosen += 1
         self._chosen_tiles, self._chosen_grey = tiles, grey
         return change
+
+    def _choose_between(self, picture: Picture, grey: Grey) -> float:
+        """Choose a picture that no sample is due for; the next sample is due when it was."""
+        change = _FIRST_CHANGE if self._chosen_grey is None else difference(self._chosen_grey, grey)
+        self._note(picture, grey, between=True)
+        self.chosen += 1
+        self._chosen_tiles, self._chosen_grey = picture.tile_grey(), grey
+        return change
+
+    def _note(self, picture: Picture, grey: Grey, *, between: bool) -> None:
+        if self._novelty is None:
+            return
+        part = 0.0 if self._chosen_grey is None else worst_tile(self._chosen_grey, grey, PARTS)
+        self.news = self._novelty.is_new(part)
+        self._novelty.note(picture.time, part, between=between)

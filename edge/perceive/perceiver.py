@@ -135,10 +135,11 @@ class Perceiver:
         """
         height, width = frame.image.shape[:2]
         detections: tuple[Detection, ...] | None = None
-        if self._objects is None or self._schedule.objects(frame.at, frame.change):
+        if self._objects is None or self._schedule.objects(frame.at, frame.change, news=frame.news):
             detections = self._detect(frame.image)
         bodies = None if detections is None else sum(detection.label == PERSON for detection in detections)
-        glance = self._glance(frame.at, frame.image, self._schedule.faces(frame.at, bodies, frame.change))
+        look = self._schedule.faces(frame.at, bodies, frame.change, news=frame.news)
+        glance = self._glance(frame.at, frame.image, look)
         if detections is not None or glance.look is not FaceLook.NONE:
             self._take(glance, detections)
         self._schedule.note(

@@ -1,10 +1,10 @@
 """Which networks look at a frame: all at what may be new, less at what goes on as it was. Pure.
 
 The object detector looks at every frame while someone is in view whose face is not seen, or the picture changes as a
-whole; else at every third. Faces are looked for whenever people are in view: around the known ones, and in the whole
-picture again when a body appears that has none of these faces, and every few seconds. Where nobody is seen, a face without
-a body is looked for now and then. The last frame of a segment is always looked at by both (the Perceiver makes up for it
-when it closes).
+whole, or a live one shows something new in a part; else at every third. Faces are looked for whenever people are in view:
+around the known ones, and in the whole picture again when a body appears that has none of these faces, and every few
+seconds. Where nobody is seen, a face without a body is looked for now and then. The last frame of a segment is always
+looked at by both (the Perceiver makes up for it when it closes).
 """
 
 from __future__ import annotations
@@ -36,25 +36,29 @@ class Schedule:
         self._people = 0
         self._faces = 0  # how many the last look found
 
-    def objects(self, at: float, change: float) -> bool:
+    def objects(self, at: float, change: float, *, news: bool = False) -> bool:
         """Whether the object detector looks at a frame.
 
         Args:
             at: UTC POSIX seconds.
             change: `Frame.change`.
+            news: `Frame.news`.
         """
-        if self._objects_at is None or change >= _NEW_PICTURE or self._faces < self._people:
+        if self._objects_at is None or news or change >= _NEW_PICTURE or self._faces < self._people:
             return True
         return self._light >= _LIGHT_LOOKS or at - self._objects_at > _FRESH_S * _LIGHT_LOOKS
 
-    def faces(self, at: float, bodies: int | None, change: float) -> FaceLook:
+    def faces(self, at: float, bodies: int | None, change: float, *, news: bool = False) -> FaceLook:
         """How faces are looked for on a frame.
 
         Args:
             at: UTC POSIX seconds.
             bodies: people that the object detector found on it; None: it did not look.
             change: `Frame.change`.
+            news: `Frame.news`.
         """
+        if news:
+            return FaceLook.FULL
         same = self._full_at is not None and at - self._full_at <= _FULL_S and change < _NEW_PICTURE
         if bodies is None:
             if not self._people:

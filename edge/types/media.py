@@ -74,6 +74,7 @@ class Frame:
     change: (
         float  # mean absolute grey difference (0..255) to the frame chosen before it; 255 for the first of a segment
     )
+    news: bool = False  # of a live source: something new shows in a part of it, which is to be seen at once
 
 
 @dataclass(frozen=True, slots=True)
