@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,13 +19,14 @@ import uvicorn
 from fastapi import FastAPI
 
 from edge.app.orders import Orders
-from edge.errors import NotFoundError, SourceError, UserError
+from edge.errors import ModelError, NotFoundError, SourceError, UserError
 from edge.identity import RULES
 from edge.memory import Store
 from edge.notify import Notifier
 from edge.recall import Recall
 from edge.serve import CameraState, CameraStatus, Device, Fill, Scope, Vitals, server_config
 from edge.settings import NotifySettings, ServeSettings
+from edge.types.media import Samples
 from edge.types.records import CorrectionDraft, CorrectionRecord, EntityRecord
 from tests.recall_data import BagEmbedder
 
@@ -94,6 +95,7 @@ class MemoryService:
     events: Happenings = field(default_factory=Happenings)
     pictures: dict[str, bytes] = field(default_factory=dict)
     _cameras: dict[str, CameraStatus] = field(default_factory=dict)
+    hears: Callable[[Samples], str] | None = None
 
     @property
     def notifier(self) -> Notifier:
@@ -136,6 +138,11 @@ class MemoryService:
     def latest_jpeg(self, camera: str) -> bytes | None:
         self._one(camera)
         return self.pictures.get(camera)
+
+    def transcribe(self, samples: Samples) -> str:
+        if self.hears is None:
+            raise ModelError("speech", "The model for speech is not here; fetch it with `reflectworld models pull`.")
+        return self.hears(samples)
 
     def push_source(self, camera: str, device: Device | None = None) -> Any:
         raise UserError("This service takes no pictures.")

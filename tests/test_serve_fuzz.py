@@ -33,6 +33,7 @@ def test_no_request_breaks_the_server(tmp_path: Path) -> None:
         store.commit(segment(0))
         service = service_on(store, BagEmbedder())
         service.pictures["hall"] = jpeg()
+        service.hears = lambda _samples: "Who repaired a motorcycle?"
         app = build_app(service, Keys(LOCAL))
         seen: dict[int, int] = {}
         with serving(app) as url:

@@ -7,6 +7,7 @@ when those are durable, at the latest after `SHUTDOWN_S`.
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -28,10 +29,12 @@ from edge.errors import NotFoundError, UserError
 from edge.identity import RULES
 from edge.memory import Store
 from edge.notify import Notifier
+from edge.perceive import Dictation, build_dictation
 from edge.recall import Recall
 from edge.serve import CameraStatus, Device, Fill, Vitals
 from edge.serve.network import device_name
 from edge.settings import Settings
+from edge.types.media import Samples
 from edge.types.records import CorrectionDraft, CorrectionRecord, EntityRecord
 
 log = structlog.get_logger(__name__)
@@ -55,6 +58,8 @@ class Service:
         self._notices = Notices(rooms.store, rooms.settings.notify, self.events, rooms.embedder)
         self._book = CameraBook(rooms.settings.home)
         self._cameras: dict[str, Camera] = {}
+        self._dictation: Dictation | None = None  # until somebody speaks to it
+        self._dictating = threading.Lock()
         self._pulse = Pulse()
         self._started = utc_now()
         self._stopping: asyncio.Event | None = None
@@ -264,6 +269,21 @@ class Service:
         if known.port is None:
             raise UserError(f"“{camera}” is a camera that is fetched; publish under another name.")
         return known.port.publish()
+
+    def transcribe(self, samples: Samples) -> str:
+        """What is said in a short recording; empty: nothing that can be made out. Takes its time: never on the loop.
+
+        Args:
+            samples: (n,) float32, mono, 16 kHz.
+
+        Raises:
+            ModelError: the recogniser is not there.
+            InferenceError: it failed.
+        """
+        with self._dictating:
+            rooms = self.rooms
+            self._dictation = self._dictation or build_dictation(rooms.catalog, rooms.runtime, self.settings.perceive)
+            return self._dictation.words(samples)
 
     async def name_person(self, entity: int, name: str | None) -> EntityRecord:
         """Give a person a name on the user's authority, or take it away (None), and tell everybody.

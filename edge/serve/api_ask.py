@@ -11,7 +11,20 @@ from edge.recall import Filters, Level
 from edge.serve import inputs, shapes
 from edge.serve.context import Context
 from edge.serve.forms import Answered, Found, Page, Question
-from edge.serve.protocols import Scope
+from edge.serve.protocols import Scope, ServiceLike
+
+
+def reply(service: ServiceLike, text: str, at: str | None = None) -> Answered:
+    """Answer a question, or carry out what is ordered. Reads the disk.
+
+    Args:
+        service: that is asked.
+        text: of its user.
+        at: as of when, ISO 8601 or words; None: now.
+    """
+    if at is None and command(text):
+        return shapes.ordered(text, service.orders.take(text))
+    return shapes.answered(service.recall.ask(text, inputs.instant(at, end=True)))
 
 
 def ask_router(context: Context) -> APIRouter:
@@ -42,12 +55,6 @@ def ask_router(context: Context) -> APIRouter:
     @router.post("/ask")
     async def ask(question: Question) -> Answered:
         """Answer a question from what was seen and heard; or keep what is ordered: “remind me …”, “remember that …”."""
-
-        def read() -> Answered:
-            if question.at is None and command(question.question):
-                return shapes.ordered(question.question, context.service.orders.take(question.question))
-            return shapes.answered(recall.ask(question.question, inputs.instant(question.at, end=True)))
-
-        return await context.workers.run(read)
+        return await context.workers.run(reply, context.service, question.question, question.at)
 
     return router

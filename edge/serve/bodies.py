@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -18,8 +19,17 @@ class BoundedBodies:
     A body that is too large is refused before it is read where the client says how long it is.
     """
 
-    def __init__(self, app: ASGIApp, max_bytes: int, timeout_s: float) -> None:
+    def __init__(self, app: ASGIApp, max_bytes: int, timeout_s: float, larger: Mapping[str, int] | None = None) -> None:
+        """Bound an application.
+
+        Args:
+            app: what comes after.
+            max_bytes: of a body.
+            timeout_s: until it is here, s.
+            larger: bounds of the paths that take larger ones, bytes.
+        """
         self._app = app
+        self._larger = dict(larger or {})
         self._max_bytes = max_bytes
         self._timeout_s = timeout_s
 
@@ -33,18 +43,19 @@ class BoundedBodies:
         if not declared and "transfer-encoding" not in headers and scope["method"] in _BODILESS:
             await self._app(scope, receive, send)
             return
-        if declared.isascii() and declared.isdigit() and int(declared[:18]) > self._max_bytes:
-            await self._too_large()(scope, receive, send)
+        bound = self._larger.get(scope["path"], self._max_bytes)
+        if declared.isascii() and declared.isdigit() and int(declared[:18]) > bound:
+            await _too_large(bound)(scope, receive, send)
             return
         try:
             async with asyncio.timeout(self._timeout_s):
-                body = await self._read(receive)
+                body = await _read(receive, bound)
         except TimeoutError:
             detail = f"The request took longer than {self._timeout_s:g} s to arrive; send it again over a better link."
             await problem(408, "slow", detail, headers={"Connection": "close"})(scope, receive, send)
             return
         if body is None:
-            await self._too_large()(scope, receive, send)
+            await _too_large(bound)(scope, receive, send)
             return
         messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
@@ -53,22 +64,24 @@ class BoundedBodies:
 
         await self._app(scope, replay, send)
 
-    async def _read(self, receive: Receive) -> bytes | None:
-        """The body; None: it is too large."""
-        parts: list[bytes] = []
-        size = 0
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                return b"".join(parts)  # whoever reads on is told that it has gone
-            part = message.get("body", b"")
-            size += len(part)
-            if size > self._max_bytes:
-                return None
-            parts.append(part)
-            if not message.get("more_body", False):
-                return b"".join(parts)
 
-    def _too_large(self) -> ASGIApp:
-        detail = f"The request is larger than {self._max_bytes} bytes; send less."
-        return problem(413, "too-large", detail, headers={"Connection": "close"})
+async def _read(receive: Receive, bound: int) -> bytes | None:
+    """The body; None: it is too large."""
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return b"".join(parts)  # whoever reads on is told that it has gone
+        part = message.get("body", b"")
+        size += len(part)
+        if size > bound:
+            return None
+        parts.append(part)
+        if not message.get("more_body", False):
+            return b"".join(parts)
+
+
+def _too_large(bound: int) -> ASGIApp:
+    detail = f"The request is larger than {bound} bytes; send less."
+    return problem(413, "too-large", detail, headers={"Connection": "close"})

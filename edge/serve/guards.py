@@ -104,21 +104,29 @@ class BodyLimit:
     Args:
         app: what comes after.
         limit: bytes.
+        larger: bounds of the paths that take larger ones, bytes.
     """
 
-    def __init__(self, app: ASGIApp, limit: int) -> None:
+    def __init__(self, app: ASGIApp, limit: int, larger: Mapping[str, int] | None = None) -> None:
         self._app = app
         self._limit = limit
+        self._larger = dict(larger or {})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or pass it on (ASGI)."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        limit = self._larger.get(scope["path"], self._limit)
+
+        async def too_long() -> None:
+            words = f"The body of a request may have {limit} bytes."
+            await refuse(scope, receive, send, 413, "too-long", words, {"Connection": "close"})
+
         said = Headers(scope=scope).get("content-length")
         # Digits are the server's to check; what it let pass and is none is as good as too long.
-        if said is not None and (not said.isdecimal() or len(said) > 15 or int(said) > self._limit):
-            await self._too_long(scope, receive, send)
+        if said is not None and (not said.isdecimal() or len(said) > 15 or int(said) > limit):
+            await too_long()
             return
         got = 0
 
@@ -126,15 +134,11 @@ class BodyLimit:
             nonlocal got
             message = await receive()
             got += len(message.get("body", b""))
-            if got > self._limit:
+            if got > limit:
                 raise _TooLongError
             return message
 
-        await _answering(self._app, scope, counted, send, _TooLongError, lambda: self._too_long(scope, receive, send))
-
-    async def _too_long(self, scope: Scope, receive: Receive, send: Send) -> None:
-        words = f"The body of a request may have {self._limit} bytes."
-        await refuse(scope, receive, send, 413, "too-long", words, {"Connection": "close"})
+        await _answering(self._app, scope, counted, send, _TooLongError, too_long)
 
 
 class SlowClient:
@@ -237,6 +241,7 @@ def guarded(
     addresses: Callable[[], Collection[str]],
     max_body_bytes: int,
     body_timeout_s: float,
+    larger: Mapping[str, int] | None = None,
     buckets: TokenBuckets | None = None,
 ) -> ASGIApp:
     """All guards before an application, the cheapest refusals first.
@@ -247,9 +252,10 @@ def guarded(
         addresses: gives its IP addresses now.
         max_body_bytes: longer bodies are refused.
         body_timeout_s: slower bodies are refused, s.
+        larger: bounds of the paths that take larger ones, bytes.
         buckets: how often one address of the network may ask; by default 200 at once and then 40 a second.
     """
-    slow = SlowClient(BodyLimit(app, max_body_bytes), body_s=body_timeout_s)
+    slow = SlowClient(BodyLimit(app, max_body_bytes, larger), body_s=body_timeout_s)
     limited = RateLimit(OriginGuard(slow), buckets if buckets is not None else TokenBuckets(40.0, 200.0))
     return SecurityHeaders(HostGuard(limited, names, addresses))
 

@@ -22,6 +22,7 @@ from edge.serve.api_moments import moments_router
 from edge.serve.api_people import people_router
 from edge.serve.api_rules import rules_router
 from edge.serve.api_status import product_version, status_router
+from edge.serve.api_voice import LARGER_BODIES, voice_router
 from edge.serve.bodies import BoundedBodies
 from edge.serve.context import Context
 from edge.serve.metrics import Measured, Metrics, metrics_router
@@ -97,6 +98,7 @@ def build_app(
         people_router(context),
         corrections_router(context),
         ask_router(context),
+        voice_router(context),
         rules_router(context),
         cameras_router(context),
         events_router(context, hub, settings),
@@ -120,7 +122,9 @@ def build_app(
         return FileResponse(STATIC / "index.html", headers={"Cache-Control": "no-cache"})
 
     app.mount("/static", _Pages(auth))
-    app.add_middleware(BoundedBodies, max_bytes=settings.max_body_bytes, timeout_s=settings.body_timeout_s)
+    app.add_middleware(
+        BoundedBodies, max_bytes=settings.max_body_bytes, timeout_s=settings.body_timeout_s, larger=LARGER_BODIES
+    )
     app.add_middleware(SafeHeaders)
     app.add_middleware(Measured, metrics=metrics)
     return app

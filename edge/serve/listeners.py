@@ -22,6 +22,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from edge.clock import monotonic
 from edge.errors import ReflectWorldError, SettingsError
+from edge.serve.api_voice import LARGER_BODIES
 from edge.serve.auth import DeviceAuth
 from edge.serve.certificates import Certificates, Served
 from edge.serve.devices import Devices
@@ -90,6 +91,7 @@ class Access:
             addresses=self.addresses,
             max_body_bytes=settings.max_body_bytes,
             body_timeout_s=settings.body_timeout_s,
+            larger=LARGER_BODIES,
         )
 
     def router(self) -> APIRouter:

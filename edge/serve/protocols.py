@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from edge.memory import Store
 from edge.notify import Notifier
 from edge.recall import Recall
+from edge.types.media import Samples
 from edge.types.records import CorrectionDraft, CorrectionRecord, EntityRecord
 
 
@@ -245,6 +246,17 @@ class ServiceLike(Protocol):
         Args:
             camera: its name.
             device: who publishes.
+        """
+
+    def transcribe(self, samples: Samples) -> str:
+        """What is said in a short recording; empty: nothing that can be made out. Takes its time: never on the loop.
+
+        Args:
+            samples: (n,) float32, mono, 16 kHz.
+
+        Raises:
+            ModelError: the recogniser is not there.
+            InferenceError: it failed.
         """
 
     async def name_person(self, entity: int, name: str | None) -> EntityRecord:
