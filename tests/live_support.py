@@ -105,7 +105,7 @@ class CameraServer:
     """What an ESP32-CAM sends (multipart MJPEG at 25 pictures a second), with faults on demand."""
 
     def __init__(self) -> None:
-        self._jpegs = [cv2.imencode(".jpg", picture)[1].tobytes() for picture in pan(photo("astronaut"), 150)]
+        self.pictures = [cv2.imencode(".jpg", picture)[1].tobytes() for picture in pan(photo("astronaut"), 150)]
         self.mute = False
         self.garbage = False
         self.sent = 0
@@ -147,7 +147,7 @@ class CameraServer:
         while not over.wait(0.04):
             if self.mute:
                 continue
-            data = b"\x00garbage" * 200 if self.garbage else self._jpegs[self.sent % len(self._jpegs)]
+            data = b"\x00garbage" * 200 if self.garbage else self.pictures[self.sent % len(self.pictures)]
             write(b"--frame\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n" % len(data) + data + b"\r\n")
             self.sent += 1
             self.last_sent = time.time()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import random
 import socket
 import threading
 import time
@@ -238,6 +239,23 @@ class Client:
             transceiver.sender.transport._send_rtp = _nothing
             transceiver.sender.transport.transport._connection.send = _nothing
             transceiver.sender.transport.transport._send = _nothing
+
+    def lossy(self, share: float) -> None:
+        """Lose this share of all datagrams from now on, both ways, as a bad radio link does."""
+        chance = random.Random(1)
+        for transceiver in self.connection.getTransceivers():
+            for protocol in transceiver.sender.transport.transport._connection._protocols:
+                send, receive = type(protocol.transport).sendto, type(protocol).datagram_received
+
+                def sendto(data: bytes, address: Any = None, to: Any = protocol.transport, send: Any = send) -> None:
+                    if chance.random() >= share:
+                        send(to, data, address)
+
+                def received(data: bytes, address: Any, to: Any = protocol, receive: Any = receive) -> None:
+                    if chance.random() >= share:
+                        receive(to, data, address)
+
+                protocol.transport.sendto, protocol.datagram_received = sendto, received
 
     async def close(self) -> None:
         if self._beats is not None:
