@@ -94,15 +94,22 @@ class PeopleReads(Reader):
         words = sought.split()
         return [person for person in everybody if person.name and set(words) <= set(names.folded(person.name).split())]
 
-    def sightings(self, entity: int) -> list[Sighting]:
-        """Where and when an entity was seen or heard, one for each trace, in the order of time."""
+    def sightings(self, entity: int, latest: int | None = None) -> list[Sighting]:
+        """Where and when an entity was seen or heard, one for each trace, in the order of time.
+
+        Args:
+            entity: who.
+            latest: about so many of the latest only, however many there are.
+        """
+        bound = -1 if latest is None else latest
         rows = self.rows(
             "select min(s.start), max(s.end), s.trace, c.name from"
-            " (select trace, start, end from observation where entity = ?1"
-            " union all select trace, start, end from utterance where speaker = ?1) s"
-            " join trace t on t.id = s.trace join camera c on c.id = t.camera where c.user = ?2"
+            " (select * from (select trace, start, end from observation where entity = ?1 order by start desc limit ?3)"
+            " union all"
+            " select * from (select trace, start, end from utterance where speaker = ?1 order by start desc limit ?3)) s"
+            " join trace t on t.id = s.trace join camera c on c.id = t.camera where +c.user = ?2"
             " group by s.trace order by 1, s.trace",
-            (entity, self.user),
+            (entity, self.user, bound),
         )
         return [Sighting(*row) for row in rows]
 

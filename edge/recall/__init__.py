@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from edge.recall.batch import Query, Ranked, parse_query, read_queries, refused, to_line
 from edge.recall.phrases import say_time
+from edge.recall.portrait import Fact, facts_about
 from edge.recall.question import Known, Question, QuestionKind, understand
 from edge.recall.recall import Recall
 from edge.recall.records import Answer, Filters, Level, Result
@@ -18,6 +19,7 @@ from edge.recall.when import Order, When, understand_when
 __all__ = [
     "Answer",
     "Embedder",
+    "Fact",
     "Filters",
     "Known",
     "Level",
@@ -29,6 +31,7 @@ __all__ = [
     "Recall",
     "Result",
     "When",
+    "facts_about",
     "parse_query",
     "read_queries",
     "refused",

@@ -10,9 +10,10 @@ from fastapi import APIRouter, Query, Request, Response
 from edge.clock import iso
 from edge.errors import NotFoundError
 from edge.memory import Store
+from edge.recall import facts_about
 from edge.serve import inputs, shapes
 from edge.serve.context import Context
-from edge.serve.forms import Face, NameHeard, NewName, Page, Person, WholePerson
+from edge.serve.forms import Face, NameHeard, NewName, Page, Person, PersonFact, WholePerson
 from edge.serve.pictures import picture
 from edge.serve.protocols import Scope
 from edge.types.records import EntityRecord, Kind, public_id
@@ -124,6 +125,12 @@ def _whole(store: Store, number: int, limit: int) -> WholePerson:
                 trace=public_id(Kind.TRACE, crop.trace) if crop.trace is not None else None,
             )
             for crop in crops
+        ],
+        facts=[
+            PersonFact(
+                text=one.text, since=shapes.when(one.since), until=shapes.when(one.until), sources=list(one.sources)
+            )
+            for one in facts_about(store, number)
         ],
         sightings=[shapes.seen(one) for one in store.observations(entity=number, limit=limit)],
         utterances=[shapes.words(one) for one in store.utterances(speaker=number, limit=limit)],

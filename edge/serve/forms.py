@@ -183,9 +183,19 @@ class NameHeard(Form):
     utterance: str | None
 
 
+class PersonFact(Form):
+    """Something known of a person."""
+
+    text: str = Field(description="what follows the name: “works at the bakery”")
+    since: str | None
+    until: str | None = Field(description="from when something else was so; null: it is so now")
+    sources: list[str] = Field(description="ids of what it rests on, the latest first")
+
+
 class WholePerson(Person):
     """A person with what is known of them."""
 
+    facts: list[PersonFact] = Field(description="what is so now first")
     faces: list[Face] = Field(description="best first")
     sightings: list[Seen] = Field(description="newest first")
     utterances: list[Words] = Field(description="newest first")

@@ -11,7 +11,11 @@
 /** @typedef {{ id: string, camera: string, start: string, end: string, text: string, people: string[], key_frame: string | null }} DayMoment */
 /** @typedef {{ date: string, start: string, end: string, moments: DayMoment[], people: Who[], cameras: string[], previous: string | null, next: string | null }} Day */
 /** @typedef {{ id: string, title: string, name: string | null, name_source: string, kind: string, first_seen: string, last_seen: string, seen: number, face: string | null }} Person */
-/** @typedef {Person & { faces: { path: string, at: string, trace: string | null }[], sightings: Seen[], utterances: Words[], names_heard: { name: string, source: string, at: string, accepted: boolean }[] }} WholePerson */
+/** @typedef {{ text: string, since: string | null, until: string | null, sources: string[] }} Fact */
+/** @typedef {{ id: string, kind: string, person: string, other: string | null, undone_at: string | null, at: string, text: string }} Correction */
+/** @typedef {{ id: string, kind: string, text: string, state: string, next: string | null, last_told: string | null }} Rule */
+/** @typedef {{ id: string, rule: string | null, at: string, outcome: string, reason: string, text: string, ground: string[], read: boolean }} Notice */
+/** @typedef {Person & { facts: Fact[], faces: { path: string, at: string, trace: string | null }[], sightings: Seen[], utterances: Words[], names_heard: { name: string, source: string, at: string, accepted: boolean }[] }} WholePerson */
 /** @typedef {{ id: string, level: string, trace: string, camera: string, start: string, end: string, score: number, text: string, entities: Who[], key_frame: string | null }} Found */
 /** @typedef {{ question: string, answer: string, found: boolean, start: string | null, camera: string | null, key_frame: string | null, cited: string[], evidence: Found[], notes: string[], ms: number }} Answer */
 /** @typedef {{ name: string, uri: string, state: string, detail: string, last_frame: string | null, fps: number, width: number, height: number, segments: number, paused: boolean, pushed: boolean }} Camera */

@@ -8,6 +8,7 @@ import { byId, settled } from "./dom.js";
 import { Events } from "./events.js";
 import { live } from "./live.js";
 import { moments } from "./moments.js";
+import { notices } from "./notices.js";
 import { people } from "./people.js";
 
 const VIEWS = ["live", "moments", "ask", "people", "device"];
@@ -27,6 +28,7 @@ const machine = device((cameras) => {
     list.cameras(cameras.map((one) => one.name));
   }
 });
+const told = notices();
 chat(openPerson);
 
 /** @param {string} id */
@@ -66,12 +68,14 @@ events.on("link", (/** @type {keyof typeof WORDS} */ state) => {
 events.on("moment", settled(() => { void list.load(); day.refresh(); void everybody.load(); }, 300));
 events.on("person", settled(() => { void everybody.load(); void list.load(); day.refresh(); }, 200));
 events.on("camera", settled(() => void machine.load(), 200));
+events.on("notice", told.tell);
 events.on("reset", settled(loadAll, 200));
 
 function loadAll() {
   void machine.load();
   void everybody.load();
   void list.load();
+  void told.load();
   day.refresh();
 }
 

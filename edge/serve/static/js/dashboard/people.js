@@ -1,10 +1,11 @@
 // @ts-check
-/** People: best faces, sightings, words, and their names. */
+/** People: best faces, facts, sightings, words, their names, and putting right who is who. */
 
 import { get, send } from "./api.js";
 import { byId, el, face, say } from "./dom.js";
 import { ago, clock } from "./time.js";
 import { openMoment } from "./viewer.js";
+import { history, mergeForm, notThem } from "./corrections.js";
 
 /** @typedef {import("./api.js").Person} Person */
 /** @typedef {import("./api.js").WholePerson} WholePerson */
@@ -18,6 +19,8 @@ export function people(onPeople) {
   const detail = byId("person", HTMLElement);
   /** @type {string | null} */
   let shown = null;
+  /** @type {Person[]} */
+  let known = [];
 
   async function load() {
     try {
@@ -25,6 +28,7 @@ export function people(onPeople) {
       const everybody = /** @type {Person[]} */ (page.items);
       note.textContent = everybody.length ? String(everybody.length) : "";
       list.replaceChildren(...(everybody.length ? everybody.map(card) : [el("li", { class: "dim" }, "Nobody has been met yet.")]));
+      known = everybody;
       onPeople(everybody);
     } catch (error) {
       say(error);
@@ -82,11 +86,33 @@ export function people(onPeople) {
       person.faces.length > 1 ? el("div", { class: "faces", "aria-label": "Faces, best first", role: "group" }, ...person.faces.map((one, i) =>
         el("button", { type: "button", "aria-label": `Face ${i + 1}, ${ago(one.at)}`, disabled: !one.trace, onclick: () => { if (one.trace) void openMoment(one.trace); } },
           el("img", { src: one.path, alt: "", loading: "lazy" })))) : "",
-      rows("Seen", person.sightings.map((one) => ({ trace: one.trace, words: `${ago(one.start)} · ${one.camera} · ${one.text}` }))),
+      person.facts.length ? el("div", { class: "facts" }, el("h3", {}, "Known"), el("ul", { class: "lines" }, ...person.facts.map(fact))) : "",
+      person.sightings.length ? el("div", { class: "rows" }, el("h3", {}, "Seen"), ...person.sightings.map((one) =>
+        el("div", { class: "row" },
+          el("button", { type: "button", onclick: () => void openMoment(one.trace) }, `${ago(one.start)} · ${one.camera} · ${one.text}`),
+          notThem(person, one, again)))) : "",
       rows("Said", person.utterances.map((one) => ({ trace: one.trace, words: `${clock(one.start)} “${one.text}”` }))),
       person.names_heard.length ? el("details", {}, el("summary", {}, "Names heard"), el("ul", { class: "lines" },
         ...person.names_heard.map((one) => el("li", {}, `${one.name} (${one.source}, ${ago(one.at)})${one.accepted ? "" : ", not taken"}`)))) : "",
+      mergeForm(person, known.filter((one) => one.id !== person.id), again),
+      history(person, again),
     );
+  }
+
+  /** @param {import("./api.js").Fact} one */
+  function fact(one) {
+    const when = one.until ? ` (until ${ago(one.until)})` : "";
+    const first = one.sources.find((id) => id.startsWith("t"));
+    return el("li", { class: one.until ? "dim" : "" }, first
+      ? el("button", { type: "button", class: "link", onclick: () => void openMoment(first) }, `${one.text}${when}`)
+      : `${one.text}${when}`);
+  }
+
+  /** After a correction. @param {string} [id] who is shown then */
+  async function again(id) {
+    if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
+    if (id) shown = id;
+    await load();
   }
 
   /** @param {string} heading @param {{ trace: string, words: string }[]} items */
