@@ -22,17 +22,25 @@ import numpy as np
 import pytest
 from fastapi import FastAPI
 
+from edge.infer import Catalog, Runtime
 from edge.memory import Store
+from edge.perceive import build_dictation
 from edge.recall import Recall
 from edge.serve import CameraState, CameraStatus, Device, build_app
+from edge.serve.api_voice import read_recording
 from edge.serve.peers import PeerLimits
 from edge.serve.phone import phone_router
 from edge.serve.whep import whep_router
 from edge.serve.whip import whip_router
+from edge.settings import PerceiveSettings
+from edge.types.media import Samples
 from tests.media import babble, photo, resized
 from tests.recall_data import BagEmbedder, tell
 from tests.serve_support import LOCAL, Keys, MemoryService, call
+from tests.speech_support import recordings, runtime, sound_catalog
 from tests.webrtc_support import Pushed, Server
+
+__all__ = ["recordings", "runtime", "sound_catalog"]
 
 STATIC = Path(__file__).resolve().parent.parent / "edge" / "serve" / "static"
 CHROMIUM = shutil.which("chromium")
@@ -111,13 +119,13 @@ def test_all_that_the_page_names_exists(store: Store) -> None:
     assert len(shell) >= 8
     for path in {*re.findall(r"(?:src|href)=\"(/[^\"]+)\"", page), *shell, *icons, manifest["start_url"]}:
         assert call(app, "GET", path).status_code == 200, path
-    imported = {f"/static/js/{name}" for name in re.findall(r"'\./(phone-[a-z]+\.js)'", _script("phone"))}
-    assert imported < set(shell)
+    modules = [path.stem for path in (STATIC / "js").glob("phone*.js") if path.stem != "phone-sw"]
+    assert {f"/static/js/{name}.js" for name in modules} < set(shell)
     assert not any(path.startswith(("/api", "/whip", "/whep")) for path in shell)
     for one in manifest["icons"]:
         image = cv2.imread(str(STATIC / one["src"].removeprefix("/static/")))
         assert one["sizes"] == f"{image.shape[1]}x{image.shape[0]}"
-    used = set(re.findall(r"element\('([a-z-]+)'\)", _script("phone")))
+    used = {name for module in modules for name in re.findall(r"element\('([a-z-]+)'\)", _script(module))}
     assert used <= set(re.findall(r"\bid=\"([a-z-]+)\"", page))
 
 
@@ -159,6 +167,11 @@ def test_only_a_voice_of_the_phone_itself_reads() -> None:
     assert evaluated("phone-voice", f"m.localVoice({json.dumps([far, french])}, 'en-US')") is None
 
 
+def test_a_spoken_question_is_sent_as_a_file_that_the_device_reads() -> None:
+    sent = evaluated("phone-dictation", "[...m.wav([0, 0.5, -1, 2])]")
+    assert read_recording(bytes(sent)).tolist() == pytest.approx([0, 0.5, -1, 1], abs=1e-4)
+
+
 def test_what_is_in_view_in_words() -> None:
     boxes = [{"label": label, "name": name} for label, name in
              [("person", "Anna"), ("cup", None), ("person", None), ("person", None), ("person", "Anna")]]  # fmt: skip
@@ -181,17 +194,18 @@ def camera_file(path: Path) -> Path:
     return path
 
 
-def microphone_file(path: Path) -> Path:
+def microphone_file(path: Path, sound: Samples | None = None) -> Path:
+    sound = babble(10.0) if sound is None else sound
     with wave.open(str(path), "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)
         file.setframerate(48_000)
-        file.writeframes((np.repeat(babble(10.0), 3) * 32767).astype(np.int16).tobytes())
+        file.writeframes((np.repeat(sound, 3) * 32767).astype(np.int16).tobytes())
     return path
 
 
 @contextmanager
-def browser(tmp_path: Path) -> Iterator[Any]:
+def browser(tmp_path: Path, sound: Samples | None = None) -> Iterator[Any]:
     playwright = pytest.importorskip("playwright.sync_api")
     if CHROMIUM is None:
         pytest.skip("Chromium is not installed")
@@ -200,7 +214,7 @@ def browser(tmp_path: Path) -> Iterator[Any]:
         "--use-fake-device-for-media-stream",
         "--use-fake-ui-for-media-stream",
         f"--use-file-for-fake-video-capture={camera_file(tmp_path / 'camera.y4m')}",
-        f"--use-file-for-fake-audio-capture={microphone_file(tmp_path / 'microphone.wav')}",
+        f"--use-file-for-fake-audio-capture={microphone_file(tmp_path / 'microphone.wav', sound)}",
         "--disable-gpu",
         "--mute-audio",
     ]
@@ -264,7 +278,7 @@ def test_a_phone_publishes_shows_asks_pauses_and_comes_back_after_a_restart(stor
             first.events.publish("moment", "hall", {"trace": "t10", "text": text, "start": at, "end": at})
             until(page, lambda: text in page.locator("#moments li").first.inner_text(), 3, "the next moment, as text")
             page.get_by_label("Question to the memory").fill("who repaired a motorcycle?")
-            page.get_by_role("button", name="Ask").click()
+            page.get_by_role("button", name="Ask", exact=True).click()
             until(page, lambda: "motorcycle" in page.locator("#answer-text").inner_text(), 5, "the answer")
             assert (
                 page.locator("#answer-picture").evaluate("image => image.decode().then(() => image.naturalWidth)") > 0
@@ -329,3 +343,70 @@ def test_a_phone_publishes_shows_asks_pauses_and_comes_back_after_a_restart(stor
             port = server.port
         page.goto(f"http://127.0.0.1:{port}/phone?camera=hall")
         assert page.get_by_role("button", name="Start").is_visible()
+
+
+@pytest.mark.slow
+def test_a_question_is_asked_by_voice_only_while_the_button_says_so(
+    store: Store, tmp_path: Path, sound_catalog: Catalog, runtime: Runtime, recordings: dict[str, Samples]
+) -> None:
+    service = service_on(store)
+    service.hears = build_dictation(sound_catalog, runtime, PerceiveSettings()).words
+    with browser(tmp_path, recordings["two_cities"]) as chromium, Server(app_of(service)) as server:
+        page = chromium.new_context(viewport={"width": 390, "height": 844}, device_scale_factor=2).new_page()
+        wrong: list[str] = []
+        asked: list[str] = []
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+        page.on("request", lambda sent: asked.append(sent.url) if sent.url.endswith("/ask/voice") else None)
+        page.goto(f"{server.url}/phone?camera=hall")
+        words = page.locator("#listening-words")
+        button = page.get_by_role("button", name="Ask by voice")
+
+        # By the keyboard, as a screen reader does: once to begin, once to ask.
+        button.focus()
+        page.keyboard.press("Enter")
+        until(page, lambda: words.inner_text().startswith("Listening"), 12, "listening")
+        page.wait_for_timeout(4500)
+        shot(page, "phone-listening")
+        assert button.count() == 0
+        page.get_by_role("button", name="Stop and ask").press("Enter")
+        until(page, lambda: "best of times" in page.locator("#question-shown").inner_text().lower(), 30, "heard")
+        assert page.locator("#answer-text").inner_text() not in {"", "Looking…"}
+        assert not words.is_visible()
+        shot(page, "phone-heard")
+
+        # Held, like a walkie-talkie.
+        box = button.bounding_box()
+        page.mouse.move(box["x"] + 20, box["y"] + 20)
+        page.mouse.down()
+        until(page, lambda: "let go" in words.inner_text(), 12, "held")
+        page.wait_for_timeout(3000)
+        page.mouse.up()
+        until(page, lambda: len(asked) == 2, 12, "asked")
+        until(page, lambda: page.locator("#answer-text").inner_text() != "Looking…", 30, "answered")
+
+        # Begun and given up: nothing leaves the phone. And what a camera only overhears is no question.
+        button.click()
+        until(page, lambda: "tap again" in words.inner_text(), 12, "tapped")
+        page.keyboard.press("Escape")
+        assert not words.is_visible()
+        page.get_by_role("button", name="Start").click()
+        until(
+            page,
+            lambda: service.sources.get("hall") and sum(map(len, service.sources["hall"].sound)) > 32_000,
+            9,
+            "sound",
+        )
+        assert len(asked) == 2
+
+        # The memory does not hear the question either.
+        button.click()
+        until(page, lambda: words.inner_text().startswith("Listening"), 12, "listening")
+        page.wait_for_timeout(700)
+        heard = len(service.sources["hall"].sound)
+        page.wait_for_timeout(700)
+        assert len(service.sources["hall"].sound) == heard
+        page.get_by_role("button", name="Cancel").click()
+        until(page, lambda: len(service.sources["hall"].sound) > heard, 8, "sound again")
+        assert len(asked) == 2
+        assert not wrong

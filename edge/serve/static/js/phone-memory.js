@@ -5,7 +5,7 @@
 /**
  * @typedef {{trace: string, text: string, start: number|string, end: number|string}} MomentData
  * @typedef {{width: number, height: number, in_view: {label: string, name: string|null, score: number}[]}} SightData
- * @typedef {{answer: string, found: boolean, start: string|null, camera: string|null, key_frame: string|null}} Answer
+ * @typedef {{question: string, answer: string, found: boolean, start: string|null, camera: string|null, key_frame: string|null}} Answer
  */
 
 /**
@@ -73,21 +73,35 @@ export async function recent(camera, since, limit) {
  * @param {string} question
  * @returns {Promise<Answer>}
  */
-export async function ask(question) {
+export function ask(question) {
+  return put('/api/v1/ask', 'application/json', JSON.stringify({ question }));
+}
+
+/**
+ * Ask the memory by voice.
+ * @param {Uint8Array<ArrayBuffer>} recording a WAV file
+ * @returns {Promise<Answer>} with what was understood as `question`
+ */
+export function askAloud(recording) {
+  return put('/api/v1/ask/voice', 'audio/wav', recording);
+}
+
+/**
+ * @param {string} path
+ * @param {string} type
+ * @param {BodyInit} body
+ * @returns {Promise<Answer>}
+ */
+async function put(path, type, body) {
   let answer;
   try {
-    answer = await fetch('/api/v1/ask', {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
-      body: JSON.stringify({ question }),
-      signal: AbortSignal.timeout(30000),
-    });
+    answer = await fetch(path, { method: 'POST', headers: { 'Content-Type': type }, body, signal: AbortSignal.timeout(30000) });
   } catch {
     throw new Error('The device cannot be reached. Ask again when the link is back.');
   }
-  const body = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Error(body.detail ?? 'The question was not answered.');
-  return body;
+  const said = await answer.json().catch(() => ({}));
+  if (!answer.ok) throw new Error(said.detail ?? 'The question was not answered.');
+  return said;
 }
 
 /**

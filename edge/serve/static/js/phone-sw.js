@@ -11,9 +11,12 @@ const SHELL = [
   '/static/css/phone.css',
   '/static/img/phone-192.png',
   '/static/js/phone.js',
+  '/static/js/phone-ask.js',
   '/static/js/phone-camera.js',
+  '/static/js/phone-dictation.js',
   '/static/js/phone-link.js',
   '/static/js/phone-memory.js',
+  '/static/js/phone-recorder.js',
   '/static/js/phone-voice.js',
 ];
 

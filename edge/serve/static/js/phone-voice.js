@@ -39,6 +39,15 @@ export function speak(text, changed) {
   return true;
 }
 
+let primed = false;
+
+/** Say nothing, in a gesture: iOS lets a page speak later only after that. */
+export function prime() {
+  if (primed || !('speechSynthesis' in window)) return;
+  primed = true;
+  speechSynthesis.speak(new SpeechSynthesisUtterance(''));
+}
+
 export function hush() {
   if ('speechSynthesis' in window) speechSynthesis.cancel();
 }

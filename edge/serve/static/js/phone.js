@@ -2,10 +2,10 @@
 // The phone page: this phone as a camera of the memory, and questions to it.
 // @ts-check
 
+import { asking, mention } from './phone-ask.js';
 import { Camera, cameraTrouble } from './phone-camera.js';
 import { Link } from './phone-link.js';
-import { ask, clock, inView, isPaused, listen, recent } from './phone-memory.js';
-import { hush, speak, voice } from './phone-voice.js';
+import { clock, inView, isPaused, listen, recent } from './phone-memory.js';
 
 const KEPT = 6; // moments that are shown
 const NOTICE_MS = 12000;
@@ -19,6 +19,7 @@ const link = new Link(wanted);
 let name = wanted ?? '';
 const opened = new Date();
 let sightTimer = 0;
+let quiet = false; // a question is spoken or an answer is read: that is nothing to remember
 let pausing = false; // this page is telling the device so
 
 /** @param {string} words */
@@ -51,13 +52,18 @@ function show() {
   document.querySelector('.view')?.classList.toggle('mirrored', camera.facing === 'user');
 }
 
+/** What the memory gets now. */
+function send() {
+  return link.use(camera.picture, quiet ? null : camera.sound);
+}
+
 async function openCamera() {
   await camera.open();
   const preview = /** @type {HTMLVideoElement} */ (element('preview'));
   preview.srcObject = camera.stream;
   await preview.play().catch(() => undefined); // it plays with the next tap
   element('switch').disabled = !(await camera.several());
-  await link.use(camera.picture, camera.sound);
+  await send();
 }
 
 async function start() {
@@ -91,7 +97,7 @@ async function turn() {
   try {
     await camera.turn();
     element('preview').srcObject = camera.stream;
-    await link.use(camera.picture, camera.sound);
+    await send();
   } catch (error) {
     complain(cameraTrouble(error));
   }
@@ -159,7 +165,7 @@ function notify(notice) {
   element('notices').prepend(item);
   setTimeout(() => item.remove(), NOTICE_MS);
   navigator.vibrate?.(200);
-  if (element('aloud').checked) speak(item.textContent, () => undefined);
+  mention(item.textContent ?? '');
 }
 
 /**
@@ -171,46 +177,9 @@ async function changed(change) {
   const paused = await isPaused(name);
   if (paused === null || paused === link.paused || pausing) return;
   link.paused = paused;
-  await link.use(camera.picture, camera.sound);
+  await send();
   if (!paused) element('state').textContent = 'Live';
   show();
-}
-
-/** @param {SubmitEvent} event */
-async function question(event) {
-  event.preventDefault();
-  const words = element('question').value.trim();
-  if (!words) return;
-  element('question-shown').textContent = words;
-  element('answer-text').textContent = 'Looking…';
-  for (const id of ['answer-when', 'answer-picture', 'say', 'hush']) element(id).hidden = true;
-  element('answer').hidden = false;
-  try {
-    const answer = await ask(words);
-    element('question').value = '';
-    element('answer-text').textContent = answer.answer;
-    if (answer.start) {
-      element('answer-when').textContent = [clock(answer.start), answer.camera].filter(Boolean).join(', ');
-      element('answer-when').hidden = false;
-    }
-    if (answer.key_frame) {
-      element('answer-picture').src = `/api/v1/pictures/${encodeURIComponent(answer.key_frame)}`;
-      element('answer-picture').hidden = false;
-    }
-    element('say').hidden = voice() === null;
-    if (element('aloud').checked) aloud();
-  } catch (error) {
-    element('answer-text').textContent = error instanceof Error ? error.message : 'The question was not answered.';
-  }
-  element('answer').scrollIntoView({ block: 'nearest' });
-}
-
-function aloud() {
-  speak(element('answer-text').textContent, (speaking) => { element('hush').hidden = !speaking; });
-}
-
-function voices() {
-  element('aloud-choice').hidden = voice() === null;
 }
 
 async function install() {
@@ -243,24 +212,18 @@ element('start').addEventListener('click', () => void (camera.stream === null ? 
 element('switch').addEventListener('click', () => void turn());
 element('mute').addEventListener('click', () => {
   camera.muted = !camera.muted;
-  void link.use(camera.picture, camera.sound);
+  void send();
   show();
 });
 element('pause').addEventListener('click', () => void pause(!link.paused));
-element('ask').addEventListener('submit', (/** @type {SubmitEvent} */ event) => void question(event));
-element('say').addEventListener('click', aloud);
-element('hush').addEventListener('click', hush);
-element('aloud').checked = localStorage.getItem('aloud') === '1';
-element('aloud').addEventListener('change', () => {
-  localStorage.setItem('aloud', element('aloud').checked ? '1' : '0');
-  if (!element('aloud').checked) hush();
-});
 document.addEventListener('visibilitychange', () => { if (document.visibilityState === 'visible') void wake(); });
 window.addEventListener('online', () => void wake());
 window.addEventListener('pageshow', () => void wake());
-if ('speechSynthesis' in window) speechSynthesis.addEventListener?.('voiceschanged', voices);
-
-voices();
+asking(() => camera.stream?.getAudioTracks()[0] ?? null, (now) => {
+  if (now === quiet) return;
+  quiet = now;
+  void send();
+});
 show();
 listen({ moment: remember, sight: see, notice: notify, camera: (change) => void changed(change), reset: () => void catchUp() });
 void install();
