@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -184,3 +184,50 @@ def test_the_description_is_a_page(running: tuple[str, MemoryService]) -> None:
     with page_of(url, "desktop", "light") as page:
         page.goto(f"{url}/api/docs")
         page.get_by_text("/api/v1/moments/{moment}").wait_for()
+
+
+def sightings(store: Store) -> dict[int, int]:
+    return {one.id: one.sightings for one in store.entities()}
+
+
+def poll(page: Any, what: Callable[[], bool]) -> None:
+    """Wait for something that the page does on the device."""
+    for _ in range(100):
+        if what():
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(page.locator("#toast").inner_text())
+
+
+def test_who_is_who_is_put_right_and_rules_are_kept(running: tuple[str, MemoryService], tmp_path: Path) -> None:
+    url, service = running
+    store = service.store
+    with page_of(url, "desktop", "light") as page:
+        page.locator("#people-list button", has_text="person 1").click()
+        page.locator("#person-title", has_text="person 1").wait_for()
+        before = sightings(store)
+
+        # "Not them" asks once more, and then the sighting is somebody else's.
+        first = page.locator("#person .row").first.get_by_role("button", name="Not person 1")
+        first.click()
+        page.locator("#person .row").first.get_by_role("button", name="Not person 1").get_by_text("Sure?").click()
+        poll(page, lambda: len(sightings(store)) == len(before) + 1)
+        assert sum(sightings(store).values()) == sum(before.values())
+
+        # It stands in the history, and is taken back.
+        page.locator("#person summary", has_text="Put right").click()
+        page.locator("#person").get_by_role("button", name="Undo").click()
+        poll(page, lambda: sightings(store) == before)
+
+        # A rule in plain words, and word of what met it.
+        page.locator("#rule-text").fill("tell me when the cat is on the sofa")
+        page.keyboard.press("Enter")
+        page.locator("#rules-list li", has_text="tell me when the cat is on the sofa").wait_for()
+        service.events.publish(
+            "notice", None, {"id": "a1", "text": "A cat was on a sofa.", "rule": "r1", "ground": ["t1"]}
+        )
+        page.locator("#toast", has_text="A cat was on a sofa.").wait_for()
+        page.screenshot(path=tmp_path / "rules.png")
+        page.locator("#rules-list").get_by_role("button", name="Remove").click()
+        page.locator("#rules-list li", has_text="Nothing yet").wait_for()
+        no_sideways(page)

@@ -25,8 +25,8 @@ export function notThem(person, sighting, again) {
     if (!sure) {
       sure = true;
       button.textContent = "Sure?";
-      button.classList.add("danger");
-      setTimeout(() => { sure = false; button.textContent = "Not them"; button.classList.remove("danger"); }, 4000);
+      button.classList.add("sure");
+      setTimeout(() => { sure = false; button.textContent = "Not them"; button.classList.remove("sure"); }, 4000);
       return;
     }
     await run(`/people/${person.id}/not`, { sightings: [sighting.id] }, again);
