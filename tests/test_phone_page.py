@@ -168,7 +168,7 @@ def test_only_a_voice_of_the_phone_itself_reads() -> None:
 
 
 def test_a_spoken_question_is_sent_as_a_file_that_the_device_reads() -> None:
-    sent = evaluated("phone-dictation", "[...m.wav([0, 0.5, -1, 2])]")
+    sent = evaluated("phone-dictation", "[...new Uint8Array(m.wav([0, 0.5, -1, 2]))]")
     assert read_recording(bytes(sent)).tolist() == pytest.approx([0, 0.5, -1, 1], abs=1e-4)
 
 

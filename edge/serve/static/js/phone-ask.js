@@ -154,7 +154,10 @@ function release() {
   }
 }
 
-/** Read a text aloud if that is wanted. @param {string} text */
+/**
+ * Read a text aloud if that is wanted.
+ * @param {string} text
+ */
 export function mention(text) {
   if (element('aloud').checked) say(text);
 }

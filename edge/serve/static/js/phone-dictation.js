@@ -8,10 +8,11 @@ export const LONGEST_MS = 19000; // the device takes 20 s
 /**
  * A WAV file of 16-bit PCM, mono, 16 kHz.
  * @param {Float32Array|number[]} samples -1..1
- * @returns {Uint8Array<ArrayBuffer>}
+ * @returns {ArrayBuffer}
  */
 export function wav(samples) {
-  const file = new DataView(new ArrayBuffer(44 + 2 * samples.length));
+  const bytes = new ArrayBuffer(44 + 2 * samples.length);
+  const file = new DataView(bytes);
   /** @param {number} at @param {string} text */
   const word = (at, text) => [...text].forEach((letter, i) => file.setUint8(at + i, letter.charCodeAt(0)));
   word(0, 'RIFF');
@@ -27,7 +28,7 @@ export function wav(samples) {
   word(36, 'data');
   file.setUint32(40, 2 * samples.length, true);
   samples.forEach((sample, i) => file.setInt16(44 + 2 * i, Math.round(32767 * Math.min(1, Math.max(-1, sample))), true));
-  return new Uint8Array(file.buffer);
+  return bytes;
 }
 
 /**
@@ -87,7 +88,7 @@ export class Recording {
     void this.context.resume();
   }
 
-  /** @returns {Promise<Uint8Array<ArrayBuffer>|null>} the recording as a WAV file; null: next to nothing was recorded */
+  /** @returns {Promise<ArrayBuffer|null>} the recording as a WAV file; null: next to nothing was recorded */
   async end() {
     const { parts, context } = this;
     const rate = context.sampleRate;

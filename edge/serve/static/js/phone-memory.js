@@ -79,7 +79,7 @@ export function ask(question) {
 
 /**
  * Ask the memory by voice.
- * @param {Uint8Array<ArrayBuffer>} recording a WAV file
+ * @param {ArrayBuffer} recording a WAV file
  * @returns {Promise<Answer>} with what was understood as `question`
  */
 export function askAloud(recording) {

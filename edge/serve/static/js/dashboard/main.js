@@ -43,7 +43,10 @@ function goTo(date) {
   void day.load(date);
 }
 
-/** On phones, one part is seen at a time. @param {string} name */
+/**
+ * On phones, one part is seen at a time.
+ * @param {string} name
+ */
 function show(name) {
   document.body.dataset.view = name;
   for (const link of document.querySelectorAll(".tabs a")) {

@@ -30,7 +30,10 @@ export function moments(onDay, onPerson) {
 
   const value = (/** @type {string} */ name) => String(new FormData(form).get(name) ?? "").trim();
 
-  /** Ask for the first page. @param {boolean} [fresh] the filters changed: nothing counts as new */
+  /**
+   * Ask for the first page.
+   * @param {boolean} [fresh] the filters changed: nothing counts as new
+   */
   async function load(fresh = false) {
     pending.abort();
     pending = new AbortController();
@@ -42,7 +45,7 @@ export function moments(onDay, onPerson) {
         const page = await get("/search", { q: value("q"), ...filters, since, until, limit: PAGE }, pending.signal);
         const found = /** @type {Found[]} */ (page.items);
         next = null;
-        list.replaceChildren(...found.map((one) => card({ ...one, lines: [], utterances: [], key_frames: one.key_frame ? [one.key_frame] : [] }, false)));
+        list.replaceChildren(...found.map((one) => card({ ...one, utterances: [], key_frames: one.key_frame ? [one.key_frame] : [] }, false)));
         note.textContent = found.length ? `${found.length} found, best first` : "Nothing was found.";
         known = null;
       } else {
@@ -123,7 +126,7 @@ export function moments(onDay, onPerson) {
   const changed = settled(() => void load(true), 250);
   form.addEventListener("input", changed);
   form.addEventListener("submit", (event) => { event.preventDefault(); void load(true); });
-  form.elements.namedItem("day")?.addEventListener("input", () => onDay(value("day")));
+  form.addEventListener("input", (event) => { if (event.target instanceof HTMLInputElement && event.target.name === "day") onDay(event.target.value); });
   more.addEventListener("click", () => void earlier());
 
   /** @param {string} name @param {{ value: string, words: string }[]} options @param {string} all */

@@ -108,7 +108,10 @@ export function people(onPeople) {
       : `${one.text}${when}`);
   }
 
-  /** After a correction. @param {string} [id] who is shown then */
+  /**
+   * After a correction.
+   * @param {string} [id] who is shown then
+   */
   async function again(id) {
     if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
     if (id) shown = id;
