@@ -74,11 +74,14 @@ def main() -> None:
     sights: list[float] = []
     moments: list[float] = []
     resident: list[tuple[float, int]] = []
+    lags: list[float] = []  # ms, each the 99th percentile of a minute
     process = psutil.Process()
 
     async def listen(service: Service) -> None:
         async for event in service.events.subscribe(1000):
             note(event)
+            if resident and resident[-1][0] - resident[0][0] > 60 * (len(lags) + 1):
+                lags.append(service.vitals.loop_lag_ms)
 
     def note(event: Event) -> None:
         now = time.time()
@@ -104,7 +107,13 @@ def main() -> None:
     for words, values in rows:
         low, high = np.percentile(values, (50, 95)) if values else (np.nan, np.nan)
         print(f"{words:46} {len(values):6} {low:8.3f} {high:8.3f} {max(values, default=np.nan):8.3f}")
-    print(f"loop lag p99 {vitals.loop_lag_ms:.1f} ms, {vitals.loop_stalls} stalls; {camera.dropped} pictures dropped")
+    worst = max([*lags, vitals.loop_lag_ms])
+    print(
+        f"loop lag p99 {vitals.loop_lag_ms:.1f} ms (worst minute {worst:.1f} ms), {vitals.loop_stalls} stalls; {camera.dropped} pictures dropped"
+    )
+    if len(lags) > 1:
+        sizes = [size for _, size in resident[:: max(1, len(resident) // 15)]]
+        print("resident over time, MB:", " ".join(f"{size / 1e6:.0f}" for size in sizes))
     tail = [size for at, size in resident if at - resident[0][0] > min(300.0, arguments.seconds / 2)]
     growth = (tail[-1] - tail[0]) / 1e6 if len(tail) > 1 else float("nan")
     print(f"resident {resident[-1][1] / 1e6:.0f} MB, {growth:+.1f} MB in the last {len(tail)} s or so")
