@@ -27,6 +27,7 @@ from edge.serve.devices import NAME_CHARS, Devices, PairedDevice, device_json
 from edge.serve.guards import client_of
 from edge.serve.invitation import LIFETIME_S, TRIES_OF_ALL, Invitation, Stage, Verdict, invite, present
 from edge.serve.origins import client_group
+from edge.serve.owner import same_owner
 from edge.serve.problems import Problem
 from edge.serve.protocols import Auth, Device, Scope
 
@@ -260,8 +261,8 @@ def pairing_router(
         return answer
 
     @router.post("/api/v1/pairing", tags=["devices"], status_code=201, summary="Invite a device to pair")
-    async def invite_device(wanted: InviteRequest, who: Device = admin) -> dict[str, Any]:
-        _only_owner(who)
+    async def invite_device(request: Request, wanted: InviteRequest, who: Device = admin) -> dict[str, Any]:
+        await _only_owner(who, request, wanted)
         token, expires = pairing.invite(frozenset(wanted.scopes), wanted.name)
         try:
             made = await offer(token, expires)
@@ -323,11 +324,22 @@ def pairing_router(
     return router
 
 
-def _only_owner(who: Device) -> None:
-    """Every account of the device reaches localhost; only its owner may invite, which outlasts the moment."""
-    if who.local and who != COMMAND:
+async def _only_owner(who: Device, request: Request, wanted: InviteRequest) -> None:
+    """Every account of the device reaches localhost; only its owner may invite, which outlasts the moment.
+
+    A page in the owner's own browser may invite, too, but only devices that look and ask.
+    """
+    if not who.local or who == COMMAND:
+        return
+    if not frozenset(wanted.scopes) <= PHONE_SCOPES:
         raise Problem(
-            403, "pairing-owner", "Pages of this device cannot invite; run `reflectworld pair` in a terminal."
+            403, "pairing-scope", "Pages invite phones only; for `admin` run `reflectworld pair --scope admin`."
+        )
+    if not await asyncio.to_thread(same_owner, request.scope):
+        raise Problem(
+            403,
+            "pairing-owner",
+            "Only the account that the service runs as may invite from a page; run `reflectworld pair` in a terminal.",
         )
 
 

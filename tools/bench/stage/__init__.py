@@ -142,10 +142,6 @@ def staged(home: Path, *, size: tuple[int, int] = (1280, 800)) -> Iterator[Stage
     chromium = shutil.which("chromium")
     if chromium is None:
         raise RuntimeError("This needs Chromium; install your system's package `chromium`.")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "edge", "run", "--home", str(home / "memory"), "--port", str(port)]
     arguments = [
         "--no-sandbox",
         "--use-fake-device-for-media-stream",
@@ -157,17 +153,36 @@ def staged(home: Path, *, size: tuple[int, int] = (1280, 800)) -> Iterator[Stage
         "--disable-renderer-backgrounding",
         "--disable-backgrounding-occluded-windows",
     ]
+    with served(home) as (url, service), sync_playwright() as running:
+        browser = running.chromium.launch(executable_path=chromium, headless=True, args=arguments)
+        try:
+            yield _opened(url, service, browser, size)
+        finally:
+            browser.close()
+
+
+@contextmanager
+def served(home: Path, *more: str, **environment: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """`reflectworld run` on a free port of this device; gives the address and the process.
+
+    Args:
+        home: a folder; the memory is in `memory` in it.
+        *more: further arguments of the command.
+        **environment: further variables.
+
+    Raises:
+        RuntimeError: it did not start.
+    """
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "edge", "run", "--home", str(home / "memory"), "--port", str(port), *more]
     url = f"http://127.0.0.1:{port}"
     with (home / "service.log").open("wb") as log:
-        service = subprocess.Popen(command, stdout=log, stderr=log, env=dict(os.environ))
+        service = subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ, **environment})
         try:
             _started(url, service, home / "service.log")
-            with sync_playwright() as running:
-                browser = running.chromium.launch(executable_path=chromium, headless=True, args=arguments)
-                try:
-                    yield _opened(url, service, browser, size)
-                finally:
-                    browser.close()
+            yield url, service
         finally:
             service.terminate()
             service.wait(15)

@@ -9,6 +9,7 @@ import { Events } from "./events.js";
 import { live } from "./live.js";
 import { moments } from "./moments.js";
 import { notices } from "./notices.js";
+import { pairing } from "./pairing.js";
 import { people } from "./people.js";
 
 const VIEWS = ["live", "moments", "ask", "people", "device"];
@@ -30,6 +31,7 @@ const machine = device((cameras) => {
 });
 const told = notices();
 chat(openPerson);
+pairing();
 
 /** @param {string} id */
 function openPerson(id) {
