@@ -12,7 +12,7 @@ Invariants:
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -116,21 +116,20 @@ def apart(corrections: Iterable[Correction]) -> set[tuple[int, int]]:
     return pairs
 
 
-def planned(
-    connection: apsw.Connection, user: str, corrections: Sequence[Correction], also: Collection[Item] = ()
-) -> list[Move]:
+def planned(connection: apsw.Connection, user: str, corrections: Sequence[Correction]) -> list[Move]:
     """What has to move so that every row belongs to whom the corrections say.
 
     Args:
         connection: any, in one state of the memory.
         user: whose.
         corrections: those that hold.
-        also: rows that none of them may have moved yet.
     """
     merged = json.dumps([one.other for one in corrections if one.kind is CorrectionKind.MERGE])
+    # Also those that are where they were first: a split and a merge may have cancelled out.
+    split = {item for one in corrections for item in one.items}
     moves = []
     for kind, (table, column, trace) in _OWNED.items():
-        some = json.dumps([number for of, number in also if of == kind])
+        some = json.dumps([number for of, number in split if of == kind])
         rows = fetch(
             connection,
             f"select x.id, {trace}, x.{column}, m.origin from {table} x"  # noqa: S608 -- constants

@@ -84,7 +84,7 @@ def prepare(connection: apsw.Connection, user: str, draft: CorrectionDraft, rule
     )  # fmt: skip
     kind = kinds(connection, user, [draft.person])[draft.person]
     heard = {NEW} if kind is EntityKind.VOICE else set()
-    folding, last = _folded(connection, user, [*attribution.active(connection, user), new], items, rules, heard)
+    folding, last = _folded(connection, user, [*attribution.active(connection, user), new], rules, heard)
     return Prepared(_generation(connection), draft, None, frozenset(items), folding, last)
 
 
@@ -108,7 +108,7 @@ def prepare_undo(connection: apsw.Connection, user: str, number: int | None, rul
     if undone is not None:
         raise UserError(f"{public_id(Kind.CORRECTION, found)} was undone already.")
     rest = attribution.active(connection, user, without=found)
-    folding, last = _folded(connection, user, rest, (), rules, set())
+    folding, last = _folded(connection, user, rest, rules, set())
     return Prepared(_generation(connection), None, found, frozenset(), folding, last)
 
 
@@ -139,7 +139,7 @@ def carry_out(memory: apsw.Connection, user: str, prepared: Prepared, rules: Der
         memory.execute("update correction set undone_at = ? where id = ?", (utc_now(), number))
     corrections = attribution.active(memory, user)
     final = attribution.survivors(corrections)
-    moves = attribution.planned(memory, user, corrections, prepared.items)
+    moves = attribution.planned(memory, user, corrections)
     attribution.apply(memory, moves)
     if prepared.folding is not None:
         samples.feed(memory, user, prepared.folding, after=prepared.last)
@@ -198,13 +198,12 @@ def _folded(
     connection: apsw.Connection,
     user: str,
     corrections: Sequence[Correction],
-    items: Collection[attribution.Item],
     rules: Derivation,
     heard: set[int],
 ) -> tuple[samples.Folding | None, int]:
     owners = {
         move.item[1]: move.now
-        for move in attribution.planned(connection, user, corrections, items)
+        for move in attribution.planned(connection, user, corrections)
         if move.item[0] == "sample"
     }
     ((due,),) = fetch(connection, "select galleries_due from identity_state")

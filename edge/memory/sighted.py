@@ -29,7 +29,7 @@ _ANCHORED = (
     " union all select 'sample', id from sample where trace = ?1 and entity = ?2"
     " and anchor in (select value from json_each(?4)) and (not ?5 or modality = 'voice')"
     " union all select 'claim', c.id from name_claim c join utterance u on u.id = c.utterance"
-    " where u.trace = ?1 and c.entity = ?2 and u.speaker = ?2 and u.voice in (select value from json_each(?3))"
+    " where u.trace = ?1 and c.entity = ?2 and c.source = 'self' and u.voice in (select value from json_each(?3))"
 )
 # Voices whose owner is seen speaking, by the anchor of the one who is seen.
 _LINKED = (

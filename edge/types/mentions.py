@@ -26,9 +26,9 @@ def mention(key: int, *anchors: str) -> str:
 
     Args:
         key: the id; in a draft, it may be the negative key of an entity that the same commit creates.
-        anchors: of the tracks and voices that are meant, in the trace that the text belongs to.
+        anchors: of the tracks and voices that are meant, in the trace that the text belongs to; their order says nothing.
     """
-    known = "+".join(anchor for anchor in dict.fromkeys(anchors) if _NAMEABLE.fullmatch(anchor))
+    known = "+".join(sorted({anchor for anchor in anchors if _NAMEABLE.fullmatch(anchor)}, key=_place))
     return f"{{{{{key}:{known}}}}}" if known else f"{{{{{key}}}}}"
 
 
@@ -85,7 +85,8 @@ def attributed(text: str, owner: Callable[[int, str | None], int | None]) -> str
     def put(match: re.Match[str]) -> str:
         found: dict[int | None, list[str]] = {}
         changed = False
-        for one in _MENTION.finditer(match[0]):
+        ones = list(_MENTION.finditer(match[0]))
+        for one in ones:
             entity = int(one[1])
             for anchor in _anchors(one) or (None,):
                 now = owner(entity, anchor)
@@ -93,6 +94,8 @@ def attributed(text: str, owner: Callable[[int, str | None], int | None]) -> str
                 found.setdefault(now, []).extend([anchor] if anchor else [])
         if not changed:
             return match[0]
+        if _in_order([_anchors(one) for one in ones]):  # and stays so
+            found = dict(sorted(found.items(), key=lambda item: min(map(_place, item[1]))))
         parts = [SOMEONE if who is None else mention(who, *of) for who, of in found.items()]
         parts[0] = _placed(text, match, parts[0])
         return _listed(parts, _JOINT.findall(match[0]))
@@ -102,6 +105,19 @@ def attributed(text: str, owner: Callable[[int, str | None], int | None]) -> str
 
 def _anchors(match: re.Match[str]) -> tuple[str, ...]:
     return tuple(match[2].split("+")) if match[2] else ()
+
+
+def _place(anchor: str) -> tuple[str, int, str]:
+    """Where an anchor stands: a2 before a10, tracks before voices."""
+    letters = anchor.rstrip("0123456789")
+    digits = anchor[len(letters) :]
+    return letters, int(digits[:18] or 0), digits
+
+
+def _in_order(anchors: Sequence[Sequence[str]]) -> bool:
+    """Whether all mentions of a list name anchors, and come in the order of their first ones."""
+    first = [min(map(_place, of)) for of in anchors if of]
+    return len(first) == len(anchors) and first == sorted(first)
 
 
 def _listed(parts: Sequence[str], joints: Sequence[str]) -> str:
