@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
-from edge.identity import Identifier, merge_people, not_this_person, split_person, undo
+from edge.identity import Identifier, merge_people, not_this_person, resolve, split_person, undo
 from edge.memory import Store
 from edge.settings import IdentitySettings
 from edge.types.records import CorrectionKind, Kind, Modality
@@ -284,3 +284,46 @@ def test_a_correction_in_between_makes_what_was_learned_before_it_wait(store: St
     room.refresh()
     assert not store.galleries_due()
     assert [(slot.entity, slot.count) for slot in store.galleries(Modality.FACE)] == [(1, 1), (1, 1), (1, 1)]
+
+
+def test_somebody_who_was_kept_twice_by_face_and_by_voice_is_one_person_with_both(store: Store) -> None:
+    """Of a person and a voice the person is kept, whichever is named first; the voice is theirs from then on."""
+    face, sound = evidence_of.direction(0), evidence_of.direction(90)
+    room = Identifier(store, IdentitySettings(), user=store.user)
+    seen = evidence_of.segment([evidence_of.track("a1", evidence_of.near(face, 0.95, 1))])
+    heard = evidence_of.segment(
+        voices=[evidence_of.voice("v1", evidence_of.near(sound, 0.95, 2), 6.0)],
+        said=[("My name is Eileen.", "v1")],
+        start=20.0,
+        end=30.0,
+    )
+    for evidence in (seen, heard):
+        resolution = room.resolve(evidence)
+        room.committed(resolution, store.commit(evidence_of.draft(evidence, resolution)))
+    assert [(one.kind.value, one.name) for one in store.entities()] == [("person", None), ("voice", "Eileen")]
+    record = merge_people(store, 2, 1)
+    assert (record.person, record.other) == (1, 2)
+    (one,) = store.entities()
+    assert (one.id, one.kind.value, one.title, one.sightings) == (1, "person", "Eileen", 2)
+    assert {slot.modality for kind in Modality for slot in store.galleries(kind)} == {Modality.FACE, Modality.VOICE}
+    later = evidence_of.segment(
+        voices=[evidence_of.voice("v1", evidence_of.near(sound, 0.9, 3), 6.0)],
+        said=[("Hello.", "v1")],
+        start=40.0,
+        end=50.0,
+    )
+    assert room.resolve(later).assigned == {"v1": 1}
+    undo(store)
+    assert [(one.kind.value, one.name) for one in store.entities()] == [("person", None), ("voice", "Eileen")]
+    assert room.resolve(later).assigned == {"v1": 2}
+
+
+def test_between_two_who_were_told_apart_a_match_must_be_twice_as_clear(store: Store) -> None:
+    one, other = evidence_of.direction(0), evidence_of.direction(1)
+    margin = IdentitySettings().face_margin
+    doubtful = evidence_of.between(one, other, 0.7, 0.7 - 1.5 * margin)
+    clear = evidence_of.between(one, other, 0.7, 0.7 - 2.5 * margin)
+    for apart, vector, known in ((False, doubtful, 1), (True, doubtful, None), (True, clear, 1)):
+        state = evidence_of.known({1: [one], 2: [other]}, apart=frozenset({(1, 2)} if apart else ()))
+        found = resolve(evidence_of.segment([evidence_of.track("a1", vector)]), state, IdentitySettings())
+        assert found.assigned["a1"] == known, (apart, found.decisions)

@@ -9,6 +9,7 @@
   itself. Active corrections, applied in order to the origins, give the present owners.
 * `original_text`: texts as they were before a correction changed a mention in them.
 * `given_name`: names that came with an entity, such as those of replayed descriptions.
+* `reindex`: traces whose words are about to be indexed again, some at a time, so that commits need not wait for all.
 * `identity_state`: how many times corrections or forgetting changed who is who, and whether galleries wait to be made
   again from their samples.
 """
@@ -51,6 +52,7 @@ create table given_name(
 create table identity_state(
   one integer primary key check(one = 1), generation integer not null, galleries_due integer not null);
 insert into identity_state values(1, 0, 0);
+create table reindex(trace integer primary key references trace(id) on delete cascade);
 """
 
 # A crop belongs to its sample; those of older memories, which have none, to their slot.

@@ -251,6 +251,8 @@ class Store(EventReads, PeopleReads, CorrectionReads):
             number = self.transact(work)
             if number is not None:
                 self._generation += 1
+                while self.transact(correcting.reindex_some):
+                    pass
                 return number
         raise StoreError(self.home / MEMORY_FILE, "People are being corrected elsewhere just now; try again.")
 
@@ -361,4 +363,9 @@ def _holds_memory(home: Path) -> bool:
 
 
 def _upkeep(files: Files) -> bool:
-    return frames.remove_discarded(files.memory, files.frames)
+    if frames.remove_discarded(files.memory, files.frames):
+        return True
+    if not files.memory.execute("select 1 from reindex limit 1").fetchall():
+        return False
+    with transaction(files.memory):  # of a correction that was cut short
+        return correcting.reindex_some(files.memory)

@@ -326,6 +326,7 @@ def draft_of(evidence: SegmentEvidence, resolution: Resolution) -> CommitDraft:
         ),
         decisions=resolution.decisions,
         gallery=resolution.gallery,
+        samples=resolution.samples,
         pending=resolution.pending,
         pending_used=resolution.pending_used,
     )
