@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from pathlib import Path
 
+import apsw
 import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
@@ -236,6 +238,23 @@ def test_texts_names_and_search_follow(store: Store) -> None:
     assert [d.entity for d in store.decisions(trace=1)] == [record.other, record.other, one, one]
     wanted = {("embed", "1"), ("rederive-trace", "1"), *(("rederive-entity", str(who)) for who in (one, other, 3))}
     assert wanted <= set(store.rows("select kind, key from job"))
+
+
+def test_words_that_a_kill_left_unindexed_are_indexed_when_the_memory_is_opened(home: Path) -> None:
+    with Store.open(home) as store:
+        two(store)
+        right = store.rows("select rowid, seen, said from words")
+
+        def killed(memory: apsw.Connection) -> None:
+            memory.execute("update words set seen = 'xentityx9 sat' where rowid = 2")
+            memory.execute("insert into reindex values(2)")
+
+        store.transact(killed)
+    with Store.open(home) as store:
+        deadline = time.monotonic() + 10
+        while store.rows("select * from reindex") and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert store.rows("select rowid, seen, said from words") == right
 
 
 def test_a_trace_as_a_sighting_takes_all_of_it_along(store: Store) -> None:
