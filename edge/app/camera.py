@@ -131,6 +131,7 @@ class Camera:
             height=self._size[1],
             segments=self.tally.segments,
             dropped=self.tally.dropped,
+            oldest=self.tally.oldest,
             enabled=self.config.enabled,
             paused=self._paused,
             pushed=self.port is not None,

@@ -19,6 +19,7 @@ from edge.app.channel import Channel
 from edge.app.remember import Remembered, Rememberer
 from edge.app.rooms import Rooms
 from edge.capture import Source, segments, worth_analysing
+from edge.clock import monotonic
 from edge.errors import InferenceError
 from edge.perceive import Perceiver, Sight
 from edge.types.media import Frame, Mode, Segment
@@ -37,6 +38,7 @@ class Tally:
     skipped: int = 0  # static and silent
     dropped: int = 0  # frames, to keep up
     faults: int = 0  # packets, frames and looks that failed
+    oldest: float = 0.0  # greatest age of a live frame when its look began, s
 
 
 class Senses:
@@ -174,6 +176,8 @@ class Pipeline:
             self._senses.give(perceiver)
 
     def _look(self, perceiver: Perceiver, frame: Frame) -> None:
+        if self._mode is Mode.LIVE_LATENCY:
+            self._tally.oldest = max(self._tally.oldest, monotonic() - frame.captured)
         try:
             sight = perceiver.see(frame)
             # Boxes do not wait for names: a face takes as long again to know. But who was known stays so.

@@ -99,6 +99,7 @@ async def _main(
 
     def stop(number: int) -> None:
         complain("Finishing the open segments … (again to stop at once)")
+        app.state.hub.close()  # else the server waits for pages that listen
         service.stop()
         loop.remove_signal_handler(number)
 

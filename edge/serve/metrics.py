@@ -56,13 +56,17 @@ class _Service(Collector):
         fps = GaugeMetricFamily("reflectworld_camera_fps", "Pictures looked at a second", labels=["camera"])
         segments = CounterMetricFamily("reflectworld_camera_segments", "Moments remembered", labels=["camera"])
         lost = CounterMetricFamily("reflectworld_camera_dropped", "Pictures dropped to keep up", labels=["camera"])
+        oldest = GaugeMetricFamily(
+            "reflectworld_camera_oldest_seconds", "Greatest age of a live picture when looked at", labels=["camera"]
+        )
         for camera in service.cameras:
+            oldest.add_metric([camera.name], camera.oldest)
             for one in CameraState:
                 state.add_metric([camera.name, one.value], float(camera.state == one))
             fps.add_metric([camera.name], camera.fps)
             segments.add_metric([camera.name], camera.segments)
             lost.add_metric([camera.name], camera.dropped)
-        yield from (state, fps, segments, lost)
+        yield from (state, fps, segments, lost, oldest)
 
     def describe(self) -> Iterable[Metric]:
         """Nothing in advance: it would read the memory before anybody asks."""

@@ -78,6 +78,7 @@ class CameraStatus:
     height: int = 0  # px
     segments: int = 0  # moments remembered since the service started
     dropped: int = 0  # pictures dropped to keep up
+    oldest: float = 0.0  # greatest age of a live picture when it was looked at, since the service started, s
     enabled: bool = True
     paused: bool = False
     pushed: bool = False  # a publisher sends it (WHIP), nobody fetches it
