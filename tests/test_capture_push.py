@@ -78,6 +78,27 @@ def test_pushed_sound_is_whole_and_gaps_stay_gaps() -> None:
     assert feed.sound.ended
 
 
+def test_pictures_of_a_muted_publisher_do_not_wait_for_sound() -> None:
+    feed = PushFeed(time.monotonic(), SETTINGS)
+    assert feed.sound is not None
+    feed.push_sound(tone(0.1), time.monotonic())
+    time.sleep(0.7)
+    now = time.monotonic()
+    feed.push_picture(GREY, now)
+    picture = feed.pull_picture()
+    assert picture is not None
+    # All of the silence before the picture is known, but for a moment.
+    known = feed.sound.reach(round(picture.time * 16_000)) / 16_000
+    assert picture.time - 0.1 < known <= picture.time + 0.1
+    # And sound that comes again is taken whole.
+    feed.push_sound(tone(0.5), time.monotonic() - 0.02)
+    feed.finish()
+    end = feed.sound.reach(16_000 * 10)
+    heard = feed.sound.window(0, end)
+    assert np.abs(heard[-8000:]).max() > 0.29
+    assert np.count_nonzero(np.abs(heard) > 0.01) > 0.9 * 0.6 * 16_000, "the first tenth and the half second"
+
+
 def test_a_publisher_that_comes_takes_over() -> None:
     port = PushPort(SETTINGS)
     first = port.publish()

@@ -59,6 +59,7 @@ class PushFeed:
         self._chunks: deque[Chunk] = deque()
         self._waiting = 0  # samples in `_chunks`
         self._next_sample = 0
+        self._sounded = began  # monotonic s of the sound that came last
         self._lost = 0  # chunks of sound that did not fit any more
         self._last: float | None = None  # media s of the last picture
         self._step = _STEP
@@ -108,6 +109,7 @@ class PushFeed:
         with self._change:
             if self._over or not len(fresh):
                 return
+            self._sounded = max(self._sounded, mono)
             begin = round((mono - self._began) * SAMPLE_RATE)
             lead = (self._next_sample - begin) / SAMPLE_RATE
             if lead > _LEAD_S and float(np.abs(fresh).max()) < _QUIET:
@@ -159,9 +161,10 @@ class PushFeed:
                 chunk = self._chunks.popleft()
                 self._waiting -= len(chunk.samples)
                 return chunk
-            # Who sends no sound is silent: pictures need not wait for it.
-            silent = round((monotonic() - self._began - _SILENT_S) * SAMPLE_RATE)
-            if self._over or silent <= self._next_sample:
+            # Who sends no sound is silent, up to now: pictures need not wait for it.
+            now = monotonic()
+            silent = round((now - self._began - _SOUND_WAIT_S) * SAMPLE_RATE)
+            if self._over or now - self._sounded < _SILENT_S or silent <= self._next_sample:
                 return None
             self._next_sample = silent
             return Chunk(silent, np.zeros(0, np.float32), 0)
