@@ -116,6 +116,12 @@ class StoreVersionError(StoreError, UserError):
     problem = "store-version"
 
 
+class ClaimHeldError(StoreError):
+    """Another process is at the same long work."""
+
+    problem = "busy"
+
+
 class DiskFullError(StoreError):
     """No space is left on the device that holds the memory."""
 
@@ -137,3 +143,13 @@ class NotifyError(FaultError):
     def __init__(self, sink: str, message: str) -> None:
         super().__init__(message)
         self.sink = sink
+
+
+class PostponedError(FaultError):
+    """A job cannot be done yet, for a reason that is no fault of its own, such as a server that does not answer."""
+
+    problem = "postponed"
+
+    def __init__(self, seconds: float, message: str) -> None:
+        super().__init__(message)
+        self.seconds = seconds  # until it is worth another try

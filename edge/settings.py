@@ -154,6 +154,23 @@ class NotifySettings(_Room):
     )
 
 
+class ConsolidateSettings(_Room):
+    """When work is done that makes more of what was remembered."""
+
+    poll_s: float = Field(0.5, gt=0, le=60, description="how often the queue is looked at, s")
+    budget_s: float = Field(
+        5.0,
+        gt=0,
+        description="after so much work at a stretch as long a pause is made, s (deterministic work is exempt)",
+    )
+    idle_cpu: float = Field(
+        0.85, gt=0, le=1, description="while more of the processors is in use, work that can wait does, 0..1"
+    )
+    patience_s: float = Field(
+        900.0, ge=0, description="what has waited longer than this is done however busy the machine is, s"
+    )
+
+
 class ServeSettings(_Room):
     """Where the server listens, under which name and certificate, and what it lets in at most."""
 
@@ -198,6 +215,7 @@ class Settings(BaseSettings):
     memory: MemorySettings = MemorySettings()
     recall: RecallSettings = RecallSettings()
     notify: NotifySettings = NotifySettings()
+    consolidate: ConsolidateSettings = ConsolidateSettings()
     serve: ServeSettings = ServeSettings()
 
     @classmethod

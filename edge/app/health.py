@@ -9,7 +9,8 @@ from pathlib import Path
 
 from edge.errors import ReflectWorldError
 from edge.infer import Catalog, Runtime, verify_models
-from edge.memory import Store
+from edge.memory import Store, jobs
+from edge.memory.jobs import JobCounts
 from edge.settings import Settings
 from edge.types.records import MemoryCounts, SourceRecord
 
@@ -25,6 +26,7 @@ class State:
     sources: tuple[SourceRecord, ...]
     busy: tuple[str, ...]  # what other processes do with it now, in words
     free_bytes: int  # on the device that holds it
+    jobs: JobCounts  # what is still made of it, and what could not be
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +46,15 @@ def look(settings: Settings) -> State:
         ReflectWorldError: there is none, or it cannot be opened.
     """
     with Store.open(settings.home, settings.memory, user=settings.user, readonly=True) as store:
+        with store.reading() as connection:
+            queue = jobs.counts(connection, store.user)
         return State(
             home=settings.home,
             counts=store.counts(),
             sources=tuple(store.sources()),
             busy=tuple(store.claims()),
             free_bytes=shutil.disk_usage(settings.home).free,
+            jobs=queue,
         )
 
 
@@ -81,6 +86,7 @@ def _memory(settings: Settings) -> Iterator[Check]:
         problems = store.integrity()
         counts = store.counts()
         yield Check("key", ok=True, detail=store.key_source)
+        yield _queue(store)
     if problems:
         yield Check(
             "memory", ok=False, detail="; ".join(problems[:3]), remedy="Keep a copy of the folder before anything else."
@@ -91,6 +97,15 @@ def _memory(settings: Settings) -> Iterator[Check]:
             ok=True,
             detail=f"whole: {counts.traces} moments in {counts.bytes / 1e6:.1f} MB at {settings.home}",
         )
+
+
+def _queue(store: Store) -> Check:
+    with store.reading() as connection:
+        queue = jobs.counts(connection, store.user)
+    waiting, aside = sum(queue.waiting.values()), sum(queue.aside.values())
+    detail = f"{waiting} wait" + (f", {aside} were set aside" if aside else "")
+    remedy = "`reflectworld jobs list --aside` tells why; `reflectworld jobs retry` tries again." if aside else ""
+    return Check("jobs", ok=not aside, detail=detail, remedy=remedy)
 
 
 def _disk(settings: Settings) -> Iterator[Check]:

@@ -23,6 +23,7 @@ from edge.app.orders import Orders
 from edge.app.pulse import Pulse
 from edge.app.remember import Rememberer
 from edge.app.rooms import Rooms, open_rooms
+from edge.app.work import Busyness, build_worker
 from edge.capture import PushSource
 from edge.clock import monotonic, utc_now
 from edge.errors import NotFoundError, UserError
@@ -56,6 +57,8 @@ class Service:
         self.events = Events()
         self._shared = Shared(rooms, Rememberer(rooms.store, rooms.identifier, rooms.embedder), self.events)
         self._notices = Notices(rooms.store, rooms.settings.notify, self.events, rooms.embedder)
+        busy = Busyness(rooms.settings.consolidate.idle_cpu, self._waiting)
+        self.worker = build_worker(rooms.store, rooms.settings, rooms.embedder, purpose="reflectworld run", busy=busy)
         self._book = CameraBook(rooms.settings.home)
         self._cameras: dict[str, Camera] = {}
         self._dictation: Dictation | None = None  # until somebody speaks to it
@@ -92,6 +95,7 @@ class Service:
                 self._group = group
                 for camera in self._cameras.values():
                     camera.start()
+                self.worker.start()
                 owned = [
                     group.create_task(self._pulse.run(), name="pulse"),
                     group.create_task(self._watch_cameras(), name="cameras"),
@@ -100,6 +104,7 @@ class Service:
                 owned += [group.create_task(job(self), name=name) for name, job in jobs]
                 await self._stopping.wait()
                 self._running = False
+                self.worker.stop()
                 for camera in self._cameras.values():
                     camera.stop()
                 self.events.close()
@@ -111,6 +116,7 @@ class Service:
         finally:
             self._running = False
             self._group = None
+            self.worker.stop()
             for camera in self._cameras.values():
                 camera.stop()
 
@@ -155,6 +161,13 @@ class Service:
         for name, camera in self._cameras.items():
             if not await asyncio.to_thread(camera.join, deadline - monotonic()):
                 log.error("camera.unfinished", camera=name, seconds=SHUTDOWN_S)
+        if not await asyncio.to_thread(self.worker.join, deadline - monotonic()):
+            log.warning("jobs.unfinished", seconds=SHUTDOWN_S)  # it is done again after the next start
+
+    def _waiting(self) -> list[int]:
+        """How many segments wait to be remembered, of each camera."""
+        fills = (camera.channels for camera in tuple(self._cameras.values()))
+        return [fill.items for channels in fills for name, fill in channels.items() if name.startswith("segments:")]
 
     # -- what is asked of it ---------------------------------------------------------------------------------------------
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import orjson
 import typer
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from edge.memory import Store
 from edge.settings import Settings, load_settings
@@ -51,3 +54,27 @@ def say(text: str) -> None:
 def complain(text: str) -> None:
     """Print one sentence on standard error."""
     err.print(text, markup=False)
+
+
+class Advance:
+    """Moves a bar on; silent where there is none."""
+
+    def __init__(self, progress: Progress | None, title: str) -> None:
+        self._progress = progress
+        self._task = progress.add_task(title, total=None) if progress else None
+
+    def __call__(self, done: int, total: int) -> None:
+        """So many are done, of so many."""
+        if self._progress is not None and self._task is not None:
+            self._progress.update(self._task, completed=done, total=total)
+
+
+@contextmanager
+def bar(title: str) -> Iterator[Advance]:
+    """A progress bar on a terminal; silence elsewhere."""
+    if not sys.stderr.isatty():
+        yield Advance(None, title)
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=err) as progress:
+        yield Advance(progress, title)

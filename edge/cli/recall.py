@@ -9,24 +9,24 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, BinaryIO
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from edge.app.notices import follow_rules
 from edge.app.orders import Orders
 from edge.app.replay import ReplayReport
 from edge.app.replay import replay as replay_file
 from edge.app.rooms import build_text_embedder
+from edge.app.work import work_through
 from edge.capture import DescribedFile
 from edge.cli.console import (
     HomeOption,
     JsonOption,
+    bar,
     complain,
-    err,
     open_for_reading,
     open_for_writing,
     print_json,
@@ -159,14 +159,16 @@ def replay(
     file = DescribedFile(segments)
     embedder = _embedder(settings)
     stop = threading.Event()
-    with open_for_writing(settings) as store, _bar("Replaying", file.lines) as advance:
+    with open_for_writing(settings) as store, bar("Replaying") as advance:
         try:
-            report = replay_file(store, embedder, file, stop=stop, progress=lambda now: advance(now.done))
+            report = replay_file(store, embedder, file, stop=stop, progress=lambda now: advance(now.done, file.lines))
         except KeyboardInterrupt:
             stop.set()
             complain("Interrupted: what was written is kept, and the same command goes on from there.")
             raise typer.Exit(130) from None
         told = follow_rules(store, settings)
+        with bar("Going over it") as show_work:
+            work_through(store, settings, embedder, purpose="reflectworld replay", progress=show_work)
     if not report.segments and report.bad and not report.resumed:
         number, reason = report.bad[0]
         raise SourceError(str(segments), f"“{segments}” holds no described segment (line {number}: {reason}).")
@@ -192,7 +194,7 @@ def recall(
     """Rank traces for many questions, each seen from its own moment: to measure the memory."""
     settings = settings_for(home)
     queries = list(read_queries(batch))
-    with open_for_reading(settings) as store, _output(out) as sink, _bar("Recalling", len(queries)) as advance:
+    with open_for_reading(settings) as store, _output(out) as sink, bar("Recalling") as advance:
         asker = Recall(store, _embedder(settings), settings.recall)
         for done, (number, query) in enumerate(queries, 1):
             if isinstance(query, str):
@@ -203,7 +205,7 @@ def recall(
                 except QuestionError as error:
                     complain(f"Line {number}: {error}")
                     sink.write(refused(query, error))
-            advance(done)
+            advance(done, len(queries))
 
 
 # -- what is printed --------------------------------------------------------------------------------------------------
@@ -367,27 +369,3 @@ def _output(path: Path | None) -> Iterator[BinaryIO]:
             yield file
     except OSError as error:
         raise SettingsError(f"“{path}” cannot be written ({error.strerror}); choose another --out.") from error
-
-
-class _Advance:
-    """Moves a bar on; silent where there is none."""
-
-    def __init__(self, progress: Progress | None, title: str, total: int) -> None:
-        self._progress = progress
-        self._task = progress.add_task(title, total=total) if progress else None
-
-    def __call__(self, done: int) -> None:
-        if self._progress is not None and self._task is not None:
-            self._progress.update(self._task, completed=done)
-
-
-@contextmanager
-def _bar(title: str, total: int) -> Iterator[_Advance]:
-    """A progress bar on a terminal; silence elsewhere."""
-    if not sys.stderr.isatty():
-        with nullcontext():
-            yield _Advance(None, title, total)
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=err) as progress:
-        yield _Advance(progress, title, total)

@@ -6,10 +6,11 @@ import os
 import sys
 from typing import Annotated
 
+import structlog
 import typer
 
 from edge import __version__
-from edge.cli import cameras, config, corrections, devices, models, pair, recall, rules, run, state, watch
+from edge.cli import cameras, config, corrections, devices, jobs, models, pair, recall, rules, run, state, watch
 from edge.cli.console import complain, say
 from edge.errors import ReflectWorldError
 
@@ -53,6 +54,7 @@ app.command()(pair.pair)
 app.add_typer(devices.app, name="devices")
 app.command()(state.status)
 app.command()(state.doctor)
+app.add_typer(jobs.app, name="jobs")
 app.add_typer(models.app, name="models")
 app.command()(recall.replay)
 app.command(name="recall")(recall.recall)
@@ -60,6 +62,8 @@ app.command(name="recall")(recall.recall)
 
 def main() -> None:
     """Run the command line: the exit status is 0, or that of the error (see `edge.errors`)."""
+    # Standard output is for what was asked for.
+    structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
     try:
         app()
     except ReflectWorldError as error:

@@ -35,6 +35,10 @@ def status(
             f"{counts.utterances} utterances, {counts.key_frames} pictures"
         )
     _say_service(running)
+    waiting, aside = sum(state.jobs.waiting.values()), sum(state.jobs.aside.values())
+    if waiting or aside:
+        left = f", {aside} were set aside (`reflectworld jobs list --aside`)" if aside else ""
+        say(f"  {waiting} jobs wait (`reflectworld jobs run`){left}")
     for work in state.busy:
         say(f"  {work} is running")
     for source in state.sources:
@@ -102,6 +106,7 @@ def _state_json(state: State, running: dict[str, Any] | None) -> dict[str, objec
         "utterances": counts.utterances,
         "key_frames": counts.key_frames,
         "busy": list(state.busy),
+        "jobs": {"waiting": dict(state.jobs.waiting), "aside": dict(state.jobs.aside)},
         "service": running,
         "sources": [
             {

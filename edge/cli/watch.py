@@ -14,7 +14,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from edge.app import Watch, WatchReport, open_rooms
 from edge.app.notices import follow_rules
-from edge.cli.console import HomeOption, JsonOption, complain, err, print_json, say, settings_for
+from edge.app.work import work_through
+from edge.cli.console import HomeOption, JsonOption, bar, complain, err, print_json, say, settings_for
 from edge.clock import iso, parse_instant
 from edge.errors import SettingsError
 from edge.types.media import Mode
@@ -50,6 +51,8 @@ def watch(
         with _stopping(job.stop), _progress(job) as show:
             report = job.run(show)
         told = follow_rules(rooms.store, settings)
+        with bar("Going over it") as show_work:
+            work_through(rooms.store, settings, rooms.embedder, purpose="reflectworld watch", progress=show_work)
     if json:
         print_json(_as_json(report))
     else:

@@ -8,6 +8,8 @@ Invariants:
   of the same thing cannot write twice.
 * Every row that was derived names what it came from in `provenance`.
 * A name is replaced only by one of the same or a higher authority; what the user said is replaced by the user alone.
+* What is derived from it later (`edge.consolidate`) is asked of the queue in the same transaction, and adds to what is
+  written here without changing it.
 * The cost depends on the draft and not on how much is remembered already: every step goes through an index.
 """
 
@@ -19,7 +21,7 @@ import apsw
 
 from edge.clock import utc_now
 from edge.errors import StoreError
-from edge.memory import frames, index, names, samples
+from edge.memory import frames, index, jobs, names, samples
 from edge.memory.database import fetch, insert, transaction
 from edge.memory.drafts import boxes_to_json, contradiction, entity_keys, storable, to_json, vector_to_blob
 from edge.memory.frames import Jpeg, Pictures
@@ -131,6 +133,7 @@ class _Commit:
         self._times()
         key_frames = self._key_frames()
         index.add_trace(self.memory, self.trace, draft.vector, draft.line_vectors, draft.embedder)
+        jobs.enqueue(self.memory, draft.user, jobs.TRACE, self.trace, priority=jobs.AT_ONCE)
         frames.put(self.files.frames, list(zip(key_frames, self.pictures.frames, strict=True)), self.crops)
         return Committed(self.trace, self.entities, observations, utterances, key_frames)
 

@@ -19,7 +19,12 @@ from typing import Any, Final
 import apsw
 
 from edge.clock import utc_now
-from edge.memory.database import fetch
+from edge.memory.database import fetch, sql
+
+TRACE: Final = "trace"  # a new trace: derive what follows from it
+RETRACE: Final = "rederive-trace"  # a trace that was corrected or forgotten
+REENTITY: Final = "rederive-entity"  # an entity that was corrected or forgotten
+AT_ONCE: Final = 100  # priority of deterministic work, which does not wait for a quiet moment
 
 ATTEMPTS: Final = 5
 BACKOFF_S: Final = (5.0, 30.0, 180.0, 1080.0)  # waits after the first, second, … failure
@@ -31,6 +36,7 @@ create table job(
   attempts integer not null default 0, generation integer not null default 0, failed integer not null default 0,
   error text not null default '', unique(user, kind, key));
 create index job_due on job(failed, priority desc, due, id);
+create index job_kind on job(user, failed, kind, due);
 """
 
 
@@ -50,6 +56,14 @@ class Job:
     generation: int  # rises when it is asked for again
     failed: bool  # set aside
     error: str  # why it failed last
+
+
+@dataclass(frozen=True, slots=True)
+class JobCounts:
+    """How full the queue is."""
+
+    waiting: Mapping[str, int]  # kind -> how many, those included that are not due yet
+    aside: Mapping[str, int]  # kind -> how many failed too often
 
 
 def create(connection: apsw.Connection) -> None:
@@ -86,25 +100,66 @@ def enqueue(
     )
 
 
+def ensure(memory: apsw.Connection, user: str, kind: str, key: str | int, due: float) -> None:
+    """Ask for work that recurs, unless it is asked for already; inside a transaction.
+
+    Args:
+        memory: the writer's connection.
+        user: whose memory.
+        kind: names the handler.
+        key: what it is about.
+        due: UTC POSIX seconds before which it is not begun.
+    """
+    memory.execute(
+        "insert or ignore into job(user, kind, key, payload, priority, created, due) values(?, ?, ?, '{}', 0, ?, ?)",
+        (user, kind, str(key), utc_now(), due),
+    )
+
+
 def next_due(
     connection: apsw.Connection, user: str, now: float, *, kinds: tuple[str, ...] | None = None, limit: int = 1
 ) -> list[Job]:
     """The jobs to do next; of those that are due, the most urgent and then the oldest first."""
-    sql = (
+    columns = (
         "select id, user, kind, key, payload, priority, created, due, attempts, generation, failed, error from job"
-        " where user = ?1 and failed = 0 and due <= ?2 and (?3 is null or kind in (select value from json_each(?3)))"
-        " order by priority desc, due, id limit ?4"
     )
-    return [_job(row) for row in fetch(connection, sql, (user, now, json.dumps(kinds) if kinds else None, limit))]
+    order = "order by priority desc, due, id limit ?"
+    if kinds is None:
+        rows = fetch(connection, sql(columns, "where user = ? and failed = 0 and due <= ?", order), (user, now, limit))
+    else:  # whatever waits of other kinds costs nothing
+        some = "indexed by job_kind where user = ? and failed = 0 and kind in (select value from json_each(?)) and due <= ?"
+        rows = fetch(connection, sql(columns, some, order), (user, json.dumps(kinds), now, limit))
+    return [_job(row) for row in rows]
 
 
 def all_jobs(connection: apsw.Connection, user: str, *, failed: bool | None = None, limit: int = 100) -> list[Job]:
     """What waits and what was set aside, oldest first."""
-    sql = (
+    statement = (
         "select id, user, kind, key, payload, priority, created, due, attempts, generation, failed, error from job"
         " where user = ?1 and (?2 is null or failed = ?2) order by id limit ?3"
     )
-    return [_job(row) for row in fetch(connection, sql, (user, failed, limit))]
+    return [_job(row) for row in fetch(connection, statement, (user, failed, limit))]
+
+
+def counts(connection: apsw.Connection, user: str) -> JobCounts:
+    """How much waits and how much was set aside, by kind."""
+    waiting: dict[str, int] = {}
+    aside: dict[str, int] = {}
+    each = "select kind, failed, count(*) from job where user = ? group by kind, failed order by kind"
+    for kind, failed, number in fetch(connection, each, (user,)):
+        (aside if failed else waiting)[kind] = number
+    return JobCounts(waiting, aside)
+
+
+def waiting(connection: apsw.Connection, user: str, now: float, kinds: tuple[str, ...]) -> int:
+    """How many of some kinds are due."""
+    counted = "select count(*) from job where user = ? and failed = 0 and kind in (select value from json_each(?)) and due <= ?"
+    return int(fetch(connection, counted, (user, json.dumps(kinds), now))[0][0])
+
+
+def postpone(memory: apsw.Connection, job: Job, due: float) -> None:
+    """Let a job wait until `due` (UTC POSIX seconds), which is no failure; inside a transaction."""
+    memory.execute("update job set due = ? where id = ? and generation = ?", (due, job.id, job.generation))
 
 
 def finish(memory: apsw.Connection, job: Job) -> bool:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from edge.clock import monotonic
-from edge.errors import StoreError
+from edge.errors import ClaimHeldError, StoreError
 
 OPENING_S: Final = 30.0  # how long one process waits for another that makes or changes the tables
 ASKING_S: Final = 0.5  # how long a claim is tried: whoever looks who holds it does so for microseconds
@@ -51,7 +51,7 @@ def claimed(home: Path, what: str, purpose: str) -> Iterator[None]:
         purpose: the command, as another process will say it.
 
     Raises:
-        StoreError: another process holds it.
+        ClaimHeldError: another process holds it.
         OSError: the claim cannot be written.
     """
     folder = home / "claims"
@@ -60,7 +60,7 @@ def claimed(home: Path, what: str, purpose: str) -> Iterator[None]:
     try:
         if not _taken(descriptor, fcntl.LOCK_EX, ASKING_S):
             message = f"{_holder(descriptor)} is at it already ({what}); stop it first, or wait until it has finished."
-            raise StoreError(home, message)
+            raise ClaimHeldError(home, message)
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"`{purpose}` (pid {os.getpid()})".encode(errors="replace"), 0)
         yield

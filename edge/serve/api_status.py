@@ -12,9 +12,10 @@ import psutil
 from fastapi import APIRouter
 
 from edge.clock import iso, utc_now
+from edge.memory import jobs
 from edge.serve import shapes
 from edge.serve.context import Context
-from edge.serve.forms import Channel, Memory, Status, You
+from edge.serve.forms import Channel, Jobs, Memory, Status, You
 from edge.serve.protocols import Device, Scope, ServiceLike, Vitals
 
 
@@ -38,7 +39,9 @@ def status_router(context: Context) -> APIRouter:
     async def status(device: Device = asks) -> Status:
         """How the device, the service and its cameras are, and who you are to it."""
         vitals = service.vitals
-        memory, machine = await context.workers.run(lambda: (_memory(service), _machine(process)))
+        memory, queue, machine = await context.workers.run(
+            lambda: (_memory(service), _jobs(service), _machine(process))
+        )
         now = utc_now()
         return Status(
             device=vitals.name or platform.node(),
@@ -47,6 +50,7 @@ def status_router(context: Context) -> APIRouter:
             started=iso(vitals.started),
             uptime_s=round(max(0.0, now - vitals.started), 1),
             memory=memory,
+            jobs=queue,
             loop_lag_ms=round(vitals.loop_lag_ms, 2),
             loop_stalls=vitals.loop_stalls,
             channels=_channels(vitals),
@@ -82,6 +86,12 @@ def _memory(service: ServiceLike) -> Memory:
         bytes=counts.bytes,
         free_bytes=shutil.disk_usage(service.store.home).free,
     )
+
+
+def _jobs(service: ServiceLike) -> Jobs:
+    with service.store.reading() as connection:
+        queue = jobs.counts(connection, service.store.user)
+    return Jobs(waiting=dict(queue.waiting), aside=dict(queue.aside))
 
 
 def _machine(process: psutil.Process) -> dict[str, object]:

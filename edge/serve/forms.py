@@ -337,6 +337,13 @@ class Memory(Form):
     free_bytes: int
 
 
+class Jobs(Form):
+    """What is still made of memories."""
+
+    waiting: dict[str, int] = Field(description="how many, by kind")
+    aside: dict[str, int] = Field(description="how many failed too often, by kind")
+
+
 class You(Form):
     """Who asks."""
 
@@ -355,6 +362,7 @@ class Status(Form):
     started: str
     uptime_s: float
     memory: Memory
+    jobs: Jobs
     cpu_percent: float = Field(description="of one core, of this process, since it was last asked")
     load: list[float] = Field(description="of the device: 1, 5, 15 minutes; runnable tasks")
     cores: int

@@ -13,6 +13,7 @@ from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from edge.clock import utc_now
+from edge.memory import jobs
 from edge.serve.context import Context
 from edge.serve.protocols import CameraState
 from edge.serve.protocols import Scope as DeviceScope
@@ -44,6 +45,14 @@ class _Service(Collector):
         yield _gauge("pages", "Pages that listen to events", self._hub.pages)
         yield _counter("page_events_dropped", "Events that slow pages lost", self._hub.dropped)
         yield _gauge("requests_waiting", "Requests that read the memory or wait for it", self._context.workers.waiting)
+        with service.store.reading() as connection:
+            queue = jobs.counts(connection, service.store.user)
+        waiting = GaugeMetricFamily("reflectworld_jobs_waiting", "Jobs in the queue", labels=["kind"])
+        aside = GaugeMetricFamily("reflectworld_jobs_aside", "Jobs that failed too often", labels=["kind"])
+        for family, numbers in ((waiting, queue.waiting), (aside, queue.aside)):
+            for kind, number in numbers.items():
+                family.add_metric([kind], number)
+        yield from (waiting, aside)
         items = GaugeMetricFamily("reflectworld_channel_items", "Fill of a bounded channel", labels=["channel"])
         bound = GaugeMetricFamily("reflectworld_channel_bound", "Bound of a channel", labels=["channel"])
         dropped = CounterMetricFamily("reflectworld_channel_dropped", "Dropped by a channel", labels=["channel"])

@@ -1,0 +1,50 @@
+"""What is derived from each trace and each entity, in order. The one place where a tier adds its step.
+
+A step runs inside the writer's transaction, is deterministic, goes by event time and does not depend on the order in which
+traces come. It reads the trace from the value that it gets, so that a trace is read once for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import apsw
+
+from edge.memory import StoredTrace, stored_trace
+from edge.memory.jobs import Job
+
+Step = Callable[[apsw.Connection, StoredTrace, str], None]
+Again = Callable[[apsw.Connection, int, StoredTrace | None, str], None]
+OfEntity = Callable[[apsw.Connection, int, str], None]
+
+# (memory, trace, user): a trace is new.
+TRACE_STEPS: Final[tuple[Step, ...]] = ()
+
+# (memory, id, trace, user): a trace was corrected; None: it was forgotten.
+RETRACE_STEPS: Final[tuple[Again, ...]] = ()
+
+# (memory, entity, user): somebody was corrected or forgotten; ids of those who are gone come, too.
+ENTITY_STEPS: Final[tuple[OfEntity, ...]] = ()
+
+
+def derive_trace(memory: apsw.Connection, job: Job) -> None:
+    """Do a job `trace`; nothing when it was forgotten meanwhile."""
+    trace = stored_trace(memory, job.user, int(job.key))
+    if trace is not None:
+        for step in TRACE_STEPS:
+            step(memory, trace, job.user)
+
+
+def derive_trace_again(memory: apsw.Connection, job: Job) -> None:
+    """Do a job `rederive-trace`."""
+    number = int(job.key)
+    trace = stored_trace(memory, job.user, number)
+    for step in RETRACE_STEPS:
+        step(memory, number, trace, job.user)
+
+
+def derive_entity_again(memory: apsw.Connection, job: Job) -> None:
+    """Do a job `rederive-entity`."""
+    for step in ENTITY_STEPS:
+        step(memory, int(job.key), job.user)
