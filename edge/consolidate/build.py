@@ -6,6 +6,7 @@ from edge.consolidate.embedding import Embedder, embed_again
 from edge.consolidate.handlers import Handlers
 from edge.consolidate.steps import derive_entity_again, derive_trace, derive_trace_again
 from edge.memory import Store, jobs
+from edge.memory.tiers import timeline
 
 
 def build_handlers(store: Store, embedder: Embedder | None = None) -> Handlers:
@@ -19,6 +20,7 @@ def build_handlers(store: Store, embedder: Embedder | None = None) -> Handlers:
     handlers.prompt(jobs.TRACE, derive_trace)
     handlers.prompt(jobs.RETRACE, derive_trace_again)
     handlers.prompt(jobs.REENTITY, derive_entity_again)
+    handlers.prompt(timeline.TIMELINE, timeline.settle_job)
     if embedder is not None:
         handlers.patient("embed", lambda job, _stopping: embed_again(store, embedder, job))
     return handlers

@@ -13,16 +13,17 @@ import apsw
 
 from edge.memory import StoredTrace, stored_trace
 from edge.memory.jobs import Job
+from edge.memory.tiers import timeline
 
 Step = Callable[[apsw.Connection, StoredTrace, str], None]
 Again = Callable[[apsw.Connection, int, StoredTrace | None, str], None]
 OfEntity = Callable[[apsw.Connection, int, str], None]
 
 # (memory, trace, user): a trace is new.
-TRACE_STEPS: Final[tuple[Step, ...]] = ()
+TRACE_STEPS: Final[tuple[Step, ...]] = (timeline.note,)
 
 # (memory, id, trace, user): a trace was corrected; None: it was forgotten.
-RETRACE_STEPS: Final[tuple[Again, ...]] = ()
+RETRACE_STEPS: Final[tuple[Again, ...]] = (timeline.note_again,)
 
 # (memory, entity, user): somebody was corrected or forgotten; ids of those who are gone come, too.
 ENTITY_STEPS: Final[tuple[OfEntity, ...]] = ()
