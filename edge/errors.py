@@ -129,6 +129,18 @@ class DiskFullError(StoreError):
     problem = "disk-full"
 
 
+class ArchiveError(UserError):
+    """A backup or an export cannot be used: damaged, of another form, or not to be opened with this key."""
+
+    problem = "archive"
+
+
+class BackupError(FaultError):
+    """A backup could not be made; earlier ones are as they were."""
+
+    problem = "backup"
+
+
 class InferenceError(FaultError):
     """A network failed while running."""
 

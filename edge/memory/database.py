@@ -19,6 +19,7 @@ import sqlite_vec
 from edge.errors import DiskFullError, MemoryKeyError, StoreError
 from edge.memory.drafts import storable
 from edge.memory.keys import MasterKey
+from edge.memory.upkeep.offers import offer
 
 CIPHER: Final = "chacha20"  # ChaCha20-Poly1305: authenticated, and fast on processors without AES instructions
 BUSY_MS: Final = 10_000  # how long a writer waits for another one
@@ -35,13 +36,18 @@ def connect(path: Path, key: MasterKey, *, readonly: bool = False) -> apsw.Conne
     with translated(path, key):
         connection = _open(path, key, readonly=readonly)
         try:
-            connection.enable_load_extension(True)
-            connection.load_extension(sqlite_vec.loadable_path())
-            connection.enable_load_extension(False)
+            load_extensions(connection)
         except BaseException:
             connection.close()
             raise
         return connection
+
+
+def load_extensions(connection: apsw.Connection) -> None:
+    """Put in the functions that the memory uses (sqlite-vec)."""
+    connection.enable_load_extension(True)
+    connection.load_extension(sqlite_vec.loadable_path())
+    connection.enable_load_extension(False)
 
 
 def _open(path: Path, key: MasterKey, *, readonly: bool) -> apsw.Connection:
@@ -162,7 +168,7 @@ def translated(path: Path, key: MasterKey | None = None) -> Iterator[None]:
         if key is not None and key.proven:
             raise StoreError(
                 path,
-                f"“{path}” is damaged or belongs to another memory, as the right key does not fit; restore a copy.",
+                f"“{path}” is damaged or belongs to another memory, as the right key does not fit. {offer(path.parent)}",
             ) from error
         raise MemoryKeyError(
             f"“{path}” cannot be opened with {key.words if key else 'this key'}: give the key that it was made with, "
@@ -171,9 +177,7 @@ def translated(path: Path, key: MasterKey | None = None) -> Iterator[None]:
     except apsw.FullError as error:
         raise disk_full(path) from error
     except apsw.CorruptError as error:
-        raise StoreError(
-            path, f"“{path}” is damaged; run `reflectworld doctor`, and restore a copy if it says so."
-        ) from error
+        raise StoreError(path, f"“{path}” is damaged. {offer(path.parent)}") from error
     except (apsw.ReadOnlyError, apsw.PermissionsError) as error:
         raise read_only(path) from error
     except apsw.BusyError as error:

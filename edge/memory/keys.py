@@ -25,20 +25,25 @@ import hmac
 import os
 import secrets
 import stat
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 import orjson
 
 from edge.errors import MemoryKeyError
+from edge.memory.wraps import unwrap, wrap
 from edge.settings import MemorySettings
 
 PASSPHRASE_VARIABLE = "REFLECTWORLD_PASSPHRASE"  # noqa: S105 -- the name of a variable
 CREDENTIAL = "reflectworld-key"
 KEY_BYTES = 32
+FORMER = "reflectworld former key"  # purpose of the wraps in `key.json`
 # scrypt at N = 2^15, r = 8, p = 1 takes 32 MiB and about 0.1 s (measured on one x86-64 core).
 SCRYPT_N, SCRYPT_R, SCRYPT_P = 2**15, 8, 1
+SCRYPT_N_MAX, SCRYPT_R_MAX = 2**20, 16  # a record that asks for more is not ours: 1 GiB at most
 
 
 class KeySource(StrEnum):
@@ -116,12 +121,81 @@ def obtain_key(home: Path, settings: MemorySettings, *, exists: bool, passphrase
     return key
 
 
+def new_key(
+    folder: Path, source: KeySource, *, passphrase: str | None = None, former: Sequence[bytes] = ()
+) -> MasterKey:
+    """Make a key for a memory that is made anew in `folder`: its `key.json` and, for a key file, `key`.
+
+    Args:
+        folder: empty of keys; it exists.
+        source: PASSPHRASE or FILE.
+        passphrase: for PASSPHRASE.
+        former: keys that the memory had before; kept in `key.json` under the new one, as they open older backups.
+
+    Raises:
+        MemoryKeyError: an empty passphrase.
+        OSError: it cannot be written.
+    """
+    salt = secrets.token_bytes(16)
+    if source is KeySource.PASSPHRASE:
+        if not passphrase:
+            raise MemoryKeyError("A passphrase cannot be empty; take five random words or more.")
+        key = _from_passphrase(passphrase, salt, None)
+    else:
+        _make_file(folder / "key")
+        key = _from_file(folder / "key", exists=True, record=None)
+    kept = [wrap(key.secret, secret, FORMER) for secret in former]
+    _write_record(folder, _Record(key.source, _check(key.secret), salt, SCRYPT_N, SCRYPT_R, SCRYPT_P), kept)
+    return replace(key, proven=True)
+
+
+def former_keys(home: Path, key: MasterKey) -> list[bytes]:
+    """Keys that the memory in `home` had before this one, the latest first."""
+    data = record_data(home) or {}
+    opened = (unwrap(key.secret, str(wrapped), FORMER) for wrapped in data.get("former", ()))
+    return [secret for secret in opened if secret is not None]
+
+
+def record_data(home: Path) -> dict[str, Any] | None:
+    """What `key.json` says; None: there is none. Nothing in it is secret.
+
+    Raises:
+        MemoryKeyError: it is damaged.
+    """
+    if _read_record(home) is None:
+        return None
+    data: dict[str, Any] = orjson.loads((home / "key.json").read_bytes())
+    return data
+
+
+def adopt_record(folder: Path, data: Mapping[str, Any]) -> None:
+    """Write what `record_data` gave elsewhere into a folder, as its `key.json`.
+
+    Raises:
+        MemoryKeyError: it is no such thing.
+        OSError: it cannot be written.
+    """
+    former = data.get("former", ())
+    kept = [one for one in former if isinstance(one, str)] if isinstance(former, list) else []
+    _write_record(folder, _record(data, folder / "key.json"), kept)
+
+
+def same_key(secret: bytes, check: str) -> bool:
+    """Whether a key is the one that a record's check value was made of."""
+    return hmac.compare_digest(_check(secret), check)
+
+
+def stretched(passphrase: str, salt: bytes, n: int = SCRYPT_N, r: int = SCRYPT_R, p: int = SCRYPT_P) -> bytes:
+    """32 bytes of a passphrase by scrypt (RFC 7914)."""
+    return hashlib.scrypt(
+        passphrase.encode(errors="surrogateescape"), salt=salt, n=n, r=r, p=p, maxmem=256 * n * r, dklen=KEY_BYTES
+    )
+
+
 def _from_passphrase(passphrase: str, salt: bytes, record: _Record | None) -> MasterKey:
     n, r, p = (record.n, record.r, record.p) if record else (SCRYPT_N, SCRYPT_R, SCRYPT_P)
     # NFC or not, what a keyboard gives is taken as it is: bytes decide.
-    secret = hashlib.scrypt(
-        passphrase.encode(errors="surrogateescape"), salt=salt, n=n, r=r, p=p, maxmem=256 * n * r, dklen=KEY_BYTES
-    )
+    secret = stretched(passphrase, salt, n, r, p)
     return MasterKey(secret, KeySource.PASSPHRASE, "this passphrase", proven=False)
 
 
@@ -211,7 +285,16 @@ def _read_record(home: Path) -> _Record | None:
     path = home / "key.json"
     try:
         data = orjson.loads(path.read_bytes())
-        return _Record(
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        data = None
+    return _record(data, path)
+
+
+def _record(data: Any, path: Path) -> _Record:
+    try:
+        record = _Record(
             KeySource(data["source"]),
             str(data["check"]),
             bytes.fromhex(data["salt"]),
@@ -219,18 +302,19 @@ def _read_record(home: Path) -> _Record | None:
             int(data["r"]),
             int(data["p"]),
         )
-    except FileNotFoundError:
-        return None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError):
+        record = None
+    if record is None or not (0 < record.n <= SCRYPT_N_MAX and 0 < record.r <= SCRYPT_R_MAX and 0 < record.p <= 16):
         raise MemoryKeyError(
             f"“{path}” is damaged; put a copy back, or remove it if the memory opens with a key file or a credential."
-        ) from error
+        )
+    return record
 
 
-def _write_record(home: Path, record: _Record) -> None:
+def _write_record(home: Path, record: _Record, former: Sequence[str] = ()) -> None:
     path = home / "key.json"
     part = home / f".key.json.{os.getpid()}"
-    data = {
+    data: dict[str, Any] = {
         "version": 1,
         "source": record.source,
         "check": record.check,
@@ -239,6 +323,8 @@ def _write_record(home: Path, record: _Record) -> None:
         "r": record.r,
         "p": record.p,
     }
+    if former:
+        data["former"] = list(former)
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(orjson.dumps(data, option=orjson.OPT_INDENT_2) + b"\n")

@@ -13,11 +13,11 @@ import apsw
 from edge.errors import StoreError
 from edge.memory.database import connect, fetch, snapshot, sql, translated
 from edge.memory.drafts import storable, to_json
+from edge.memory.files import FRAMES_FILE as FRAMES_FILE
+from edge.memory.files import MEMORY_FILE as MEMORY_FILE
 from edge.memory.keys import MasterKey
 from edge.types.records import mentioned, render
 
-MEMORY_FILE = "memory.db"
-FRAMES_FILE = "frames.db"
 UNKNOWN = "someone"  # who is mentioned and no longer known
 AMONG = "in (select value from json_each(?))"
 LARGEST_ID = 2**63 - 1  # of SQLite

@@ -27,6 +27,7 @@ from edge.memory.people import PeopleReads
 from edge.memory.queries import EventReads
 from edge.memory.reader import FRAMES_FILE, MEMORY_FILE
 from edge.memory.schema import FRAMES, MEMORY
+from edge.memory.upkeep import sentinels, swap
 from edge.memory.writer import Files, Writer
 from edge.settings import MemorySettings
 from edge.types.drafts import CommitDraft, Committed
@@ -85,6 +86,9 @@ class Store(EventReads, PeopleReads, CorrectionReads):
         settings = settings or MemorySettings()
         path = home / MEMORY_FILE
         if readonly:
+            if swap.waits(home):  # a new key or a restored memory that a kill left on the way to its place
+                with translated(path), locks.opening(home):
+                    swap.finish(home)
             if not _holds_memory(home):
                 raise NotFoundError(
                     str(home), f"There is no memory in “{home}” yet; start one with `reflectworld watch SOURCE`."
@@ -105,6 +109,7 @@ class Store(EventReads, PeopleReads, CorrectionReads):
                 raise StoreError(home, f"“{home}” is a file; set REFLECTWORLD_HOME to a folder.")
             home.mkdir(mode=0o700, parents=True, exist_ok=True)
             with locks.opening(home), ExitStack() as undo:
+                swap.finish(home)
                 key = obtain_key(home, settings, exists=_holds_memory(home), passphrase=passphrase)
                 memory = connect(path, key)
                 undo.callback(memory.close)
@@ -112,6 +117,9 @@ class Store(EventReads, PeopleReads, CorrectionReads):
                 undo.callback(pictures.close)
                 MEMORY.migrate(memory, path)
                 FRAMES.migrate(pictures, home / FRAMES_FILE)
+                for connection, file in ((memory, path), (pictures, home / FRAMES_FILE)):
+                    with translated(file, key):
+                        sentinels.touch(connection)
                 frames.remove_orphans(memory, pictures)
                 undo.pop_all()
         return cls(home, key, user, settings, Files(path, memory, pictures))
