@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +11,8 @@ from edge.errors import ReflectWorldError
 from edge.infer import Catalog, Runtime, verify_models
 from edge.memory import Store, jobs
 from edge.memory.jobs import JobCounts
+from edge.memory.tiers import working
+from edge.memory.tiers.working import Working
 from edge.settings import Settings
 from edge.types.records import MemoryCounts, SourceRecord
 
@@ -27,6 +29,8 @@ class State:
     busy: tuple[str, ...]  # what other processes do with it now, in words
     free_bytes: int  # on the device that holds it
     jobs: JobCounts  # what is still made of it, and what could not be
+    working: tuple[Working, ...]  # what goes on in front of each camera, or went on last
+    titles: Mapping[int, str]  # of those in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,7 @@ def look(settings: Settings) -> State:
     with Store.open(settings.home, settings.memory, user=settings.user, readonly=True) as store:
         with store.reading() as connection:
             queue = jobs.counts(connection, store.user)
+            states = tuple(working.states(connection, store.user))
         return State(
             home=settings.home,
             counts=store.counts(),
@@ -55,6 +60,8 @@ def look(settings: Settings) -> State:
             busy=tuple(store.claims()),
             free_bytes=shutil.disk_usage(settings.home).free,
             jobs=queue,
+            working=states,
+            titles=store.titles({who for state in states for who in state.people}),
         )
 
 

@@ -10,6 +10,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, BinaryIO
 
@@ -33,6 +34,7 @@ from edge.cli.console import (
     say,
     settings_for,
 )
+from edge.cli.nodes import FRONTIER, list_nodes
 from edge.clock import iso, parse_instant, to_local, utc_now
 from edge.errors import ModelError, NotFoundError, QuestionError, SettingsError, SourceError
 from edge.infer import Catalog, Runtime, TextEmbedder
@@ -41,6 +43,22 @@ from edge.notify import Notifier, command
 from edge.recall import Answer, Filters, Level, Recall, Result, read_queries, refused, to_line, understand_when
 from edge.settings import Settings
 from edge.types.records import Kind, TraceRecord, parse_id, public_id
+
+
+class TimelineLevel(StrEnum):
+    """What `timeline` lists."""
+
+    TRACE = "trace"
+    EVENT = "event"
+    CHAPTER = "chapter"
+    PART = "part"
+    DAY = "day"
+    WEEK = "week"
+    SEASON = "season"
+    ERA = "era"
+    AGE = "age"
+    FRONTIER = FRONTIER
+
 
 SinceOption = Annotated[
     str | None, typer.Option("--since", help="Only after this: ISO 8601, or words such as “yesterday”.")
@@ -118,14 +136,37 @@ def timeline(
     until: UntilOption = None,
     camera: CameraOption = None,
     person: PersonOption = None,
+    level: Annotated[
+        TimelineLevel,
+        typer.Option(
+            "--level",
+            help="Moments, or the stretches of time that they were put together to; frontier: what is recent in detail, "
+            "the rest in summary.",
+        ),
+    ] = TimelineLevel.TRACE,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100_000, help="The latest so many.")] = 50,
     json: JsonOption = False,
     home: HomeOption = None,
 ) -> None:
-    """List what is remembered in the order of time."""
+    """List what is remembered in the order of time: moment by moment, or in summary.
+
+    An event is a run of moments, a chapter up to eight events of an hour; above days, a week is 8 days, a season 64, an era 512.
+    """
     settings = settings_for(home)
     with open_for_reading(settings) as store:
         entity = _person(store, person)
+        if level is not TimelineLevel.TRACE:
+            list_nodes(
+                store,
+                level.value,
+                since=_bound(since, end=False),
+                until=_bound(until, end=True),
+                camera=camera,
+                person=entity,
+                limit=limit,
+                json=json,
+            )
+            return
         records = store.traces(
             since=_bound(since, end=False), until=_bound(until, end=True), camera=camera, entity=entity, limit=limit
         )

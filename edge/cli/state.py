@@ -9,8 +9,11 @@ import typer
 
 from edge.app.health import Check, State, diagnose, look
 from edge.cli.console import HomeOption, JsonOption, print_json, say, settings_for
-from edge.clock import iso, to_local
+from edge.clock import iso, to_local, utc_now
+from edge.memory.tiers import timeline
+from edge.memory.tiers.working import Working
 from edge.serve.local import ServiceAbsentError, local_client
+from edge.types.records import Kind, public_id, render
 
 
 def status(
@@ -41,6 +44,10 @@ def status(
         say(f"  {waiting} jobs wait (`reflectworld jobs run`){left}")
     for work in state.busy:
         say(f"  {work} is running")
+    for event in state.working:
+        if event.current(utc_now(), timeline.GAP_S):
+            told = render(event.summary, lambda who: state.titles.get(who, "someone"))
+            say(f"  {event.camera}, since {to_local(event.start):%H:%M}: {told}")
     for source in state.sources:
         length = f" of {source.duration:.0f} s" if source.duration else ""
         done = "finished" if source.finished else "not finished: watch it again to go on"
@@ -107,6 +114,7 @@ def _state_json(state: State, running: dict[str, Any] | None) -> dict[str, objec
         "key_frames": counts.key_frames,
         "busy": list(state.busy),
         "jobs": {"waiting": dict(state.jobs.waiting), "aside": dict(state.jobs.aside)},
+        "working": [_working_json(event, state) for event in state.working],
         "service": running,
         "sources": [
             {
@@ -118,5 +126,34 @@ def _state_json(state: State, running: dict[str, Any] | None) -> dict[str, objec
                 "finished": source.finished,
             }
             for source in state.sources
+        ],
+    }
+
+
+def _working_json(event: Working, state: State) -> dict[str, object]:
+    def titled(text: str) -> str:
+        return render(text, lambda who: state.titles.get(who, "someone"))
+
+    return {
+        "camera": event.camera,
+        "event": public_id(Kind.NODE, event.event),
+        "start": iso(event.start),
+        "end": iso(event.end),
+        "current": event.current(utc_now(), timeline.GAP_S),
+        "moments": event.segments,
+        "summary": titled(event.summary),
+        "latest": [titled(one.text) for one in event.latest],
+        "people": [
+            {"id": public_id(Kind.ENTITY, who), "title": state.titles.get(who, "someone")} for who, _ in event.active
+        ],
+        "targets": [
+            {
+                "label": one.label,
+                "person": None if one.entity is None else public_id(Kind.ENTITY, one.entity),
+                "last": iso(one.last),
+                "moments": one.seen,
+                "missed": one.missed,
+            }
+            for one in event.targets
         ],
     }

@@ -9,13 +9,25 @@ import apsw
 import numpy as np
 
 from edge.memory import Store, index
+from edge.memory.tiers import timeline
+from edge.memory.tiers.timeline import Node
 from edge.recall.occasions import Occasion, Seen, occasions
 from edge.recall.question import Question
 from edge.recall.records import Level, Result
 from edge.recall.search import Hit
-from edge.types.records import EntityKind, Kind, ObservationRecord, TraceRecord, UtteranceRecord, public_id
+from edge.types.records import (
+    EntityKind,
+    Kind,
+    ObservationRecord,
+    TraceRecord,
+    UtteranceRecord,
+    mentioned,
+    public_id,
+    render,
+)
 
 _PAGE = 500
+_PICTURED = 32  # the first so many traces of a node are looked through for a picture
 _LONGEST_TRACE_S = 3600.0  # what is described by others may be longer than our half minutes
 
 
@@ -59,6 +71,50 @@ class Evidence:
         """Hits as traces, in their order."""
         records = {record.id: record for record in self.store.traces_by_id(hit.trace for hit in hits)}
         return [self.trace(records[hit.trace], hit.score) for hit in hits if hit.trace in records]
+
+    def node(self, node: Node, score: float) -> Result:
+        """A node of the timeline as a result."""
+        if node.level == 0:
+            return self.trace(self.store.trace(node.id), score)
+        titles = self.store.titles({*node.people, *(who for text in node.sentences for who in mentioned(text))})
+        begins = self.store.rows(
+            "select t.id, (select min(k.id) from key_frame k where k.trace = t.id) from trace t join camera c on c.id = t.camera"
+            " where c.user = ? and c.name = ? and t.start >= ? and t.start <= ? order by t.start, t.id limit ?",
+            (self.store.user, node.camera, node.start, node.end, _PICTURED),
+        )
+        picture = next((frame for _, frame in begins if frame is not None), None)
+        people = sorted(node.people, key=lambda who: -node.people[who])
+        return Result(
+            id=node.item,
+            level=Level(node.name),
+            start=node.start,
+            end=node.end,
+            score=score,
+            text=render(node.text, lambda who: titles.get(who, "someone")),
+            camera=node.camera,
+            trace=public_id(Kind.TRACE, begins[0][0]) if begins else "",
+            entities=tuple(public_id(Kind.ENTITY, who) for who in people if who in titles),
+            people=tuple(titles[who] for who in people if who in titles),
+            key_frame=None if picture is None else public_id(Kind.KEY_FRAME, picture),
+        )
+
+    def nodes(self, start: float | None, end: float | None, limit: int) -> list[Node]:
+        """The nodes of the timeline that cover a span, as far as they may be seen."""
+        first, last = start if start is not None else 0.0, end if end is not None else math.inf
+        with self.store.reading() as connection:
+            return timeline.descend(connection, self.store.user, first, last, limit, at=self.at)
+
+    def nodes_of(self, level: Level, hits: Sequence[Hit]) -> list[Result]:
+        """The nodes of a level that hold the hits, best first."""
+        scores: dict[int, float] = {}
+        with self.store.reading() as connection:
+            for hit in hits:
+                number = timeline.of_trace(connection, hit.trace, level.value)
+                if number is not None:
+                    scores[number] = max(hit.score, scores.get(number, hit.score))
+            nodes = [timeline.node(connection, self.store.user, number) for number in scores]
+        found = [node for node in nodes if node is not None and self.seen(node.end)]
+        return [self.node(node, scores[node.id]) for node in found]
 
     def lines(self, hits: Sequence[Hit], question: Question) -> list[Result]:
         """The most telling unit of each hit."""

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import tzinfo
 
+from edge.clock import to_local
 from edge.memory import index
+from edge.memory.tiers.extract import Sentence, extract
+from edge.memory.tiers.timeline import Node
 from edge.recall.evidence import Evidence
 from edge.recall.occasions import Occasion
-from edge.recall.phrases import listed, quoted, say_span, say_time, sentence, times
+from edge.recall.phrases import listed, quoted, say_days, say_span, say_time, sentence, times
 from edge.recall.question import Question, QuestionKind, rarity
 from edge.recall.records import Answer, Result
 from edge.recall.search import Found, Hit, Searcher
 from edge.recall.when import Order
 from edge.settings import RecallSettings
-from edge.types.records import ObservationRecord, UtteranceRecord
+from edge.types.records import ObservationRecord, UtteranceRecord, mentioned, render
 
 # A trace supports an answer when it holds this share of the question's words by weight, or when its best unit is this near
 # and no word of the question is foreign to the memory. Set on 40 questions written by hand about a week of somebody's life:
@@ -23,6 +26,8 @@ MATCHED = 0.75
 NEAR = 0.65
 HINTED = 0.5  # less than that, and what is nearest is not worth telling
 LISTED = 4
+TOLD = 6  # nodes of the timeline that tell of a span
+TOLD_WORDS = 120  # in about so many words
 TOGETHER = 200  # the latest so many sightings of a thing are looked through for company
 SHORT_S = 1800.0  # of a memory shorter than this, times are said to the second
 # Words that say that something was seen or put, not what.
@@ -180,7 +185,10 @@ class Ground:
         return [self._evidence.trace(record, 0.0) for record in records if self._evidence.seen(record.end)]
 
     def _summary(self, question: Question) -> Answer:
-        """A few traces of the span, spread over it."""
+        """The span told by the nodes of the timeline that cover it; of a short one, by a few of its traces."""
+        nodes = self._evidence.nodes(question.when.start, question.when.end, TOLD) if question.when.binds else []
+        if sum(node.traces for node in nodes) > LISTED:
+            return self._hold(question, self._story(nodes), [self._evidence.node(node, 0.0) for node in nodes])
         until = min((b for b in (question.when.end, self._evidence.at) if b is not None), default=None)
         records = self._evidence.store.traces(since=question.when.start, until=until, limit=500)
         records = [record for record in reversed(records) if self._evidence.seen(record.end)]
@@ -193,6 +201,18 @@ class Ground:
         results = [self._evidence.trace(record, 0.0) for record in chosen]
         text = " ".join(f"{sentence(self._say(r.start))[:-1]}: {sentence(r.text)}" for r in results)
         return self._hold(question, text, results)
+
+    def _story(self, nodes: Sequence[Node]) -> str:
+        """What some nodes tell, in short: the most telling sentences of each after its time."""
+        titles = self._evidence.store.titles({who for node in nodes for who in mentioned(node.text)})
+        words = max(TOLD_WORDS // len(nodes), TOLD_WORDS // TOLD)
+        parts = []
+        for node in nodes:
+            told = " ".join(extract((Sentence(node.start, one) for one in node.sentences), words))
+            same_day = to_local(node.start, self._zone).date() == to_local(node.end, self._zone).date()
+            when = self._say(node.start) if same_day else say_days(node.start, node.end, self._zone)
+            parts.append(f"{sentence(when)[:-1]}: {sentence(render(told, lambda who: titles.get(who, 'someone')))}")
+        return " ".join(parts)
 
     def _quote(self, question: Question, found: Sequence[UtteranceRecord]) -> Answer:
         parts = [

@@ -26,6 +26,15 @@ def say_day(at: float, now: float, zone: tzinfo | None = None) -> str:
     return f"on {day.day} {day:%B %Y}"
 
 
+def say_days(start: float, end: float, zone: tzinfo | None = None) -> str:
+    """Some days in local time: "from 3 to 9 March 2025", "from 28 February to 2 March 2025"."""
+    first, last = to_local(start, zone), to_local(end, zone)
+    if (first.year, first.month) == (last.year, last.month):
+        return f"from {first.day} to {last.day} {last:%B %Y}"
+    year = f" {first:%Y}" if first.year != last.year else ""
+    return f"from {first.day} {first:%B}{year} to {last.day} {last:%B %Y}"
+
+
 def say_span(start: float | None, end: float | None, now: float, zone: tzinfo | None = None) -> str:
     """A span of time that a question named: "on 3 January 2025", "between 09:00 and 12:00 today"."""
     if start is None:

@@ -11,6 +11,8 @@ from datetime import tzinfo
 from edge.clock import utc_now
 from edge.errors import NotFoundError
 from edge.memory import Store, index
+from edge.memory.tiers import timeline
+from edge.memory.tiers.timeline import Node
 from edge.recall.batch import Query, Ranked
 from edge.recall.choices import choose
 from edge.recall.evidence import Evidence, spoken
@@ -93,31 +95,43 @@ class Recall:
         hits = searcher.find(asked, where, self._now() if at is None else at, wide, only_span=True).hits
         if level is Level.TRACE:
             return evidence.traces(hits)
+        if level.value in timeline.LEVELS:
+            return evidence.nodes_of(level, hits)[:k]
         if level is Level.LINE:
             return evidence.lines(hits, asked)
         return evidence.parts(level, hits, asked, where.entities)[:k]
 
     def get(self, item: str, neighbours: int = 0) -> list[Result]:
-        """One trace, with its neighbours in time on the same camera; of another item, the trace that it belongs to.
+        """One trace or node of the timeline, with its neighbours in time on the same camera; of another item, its trace.
 
         Raises:
             NotFoundError: there is no such item.
         """
-        trace = self._trace_of(item)
         evidence = Evidence(self.store, None)
+        node = self._node(item)
+        if node is not None:
+            with self.store.reading() as connection:
+                around = timeline.beside(connection, self.store.user, node, neighbours)
+            return [evidence.node(one, 0.0) for one in around]
+        trace = self._trace_of(item)
         records: Sequence[TraceRecord] = (
             self.store.neighbours(trace, neighbours) if neighbours > 0 else [self.store.trace(trace)]
         )
         return [evidence.trace(record, 0.0) for record in records]
 
     def evidence(self, item: str) -> list[Result]:
-        """What an item rests on: the observations and utterances of a trace; the trace of anything else.
+        """What an item rests on: of a trace its observations and utterances, of a node what it was made of, else the trace.
 
         Raises:
             NotFoundError: there is no such item.
         """
-        trace = self._trace_of(item)
         evidence = Evidence(self.store, None)
+        node = self._node(item)
+        if node is not None:
+            with self.store.reading() as connection:
+                below = timeline.children(connection, node)
+            return [evidence.node(one, 0.0) for one in below]
+        trace = self._trace_of(item)
         if not item.strip().lower().startswith(Kind.TRACE):
             return [evidence.trace(self.store.trace(trace), 0.0)]
         seen = [
@@ -197,6 +211,22 @@ class Recall:
         texts = {trace: render(text, lambda entity: titles.get(entity, "someone")) for trace, text in seen if text}
         silent = [trace for trace in traces if trace not in texts]
         return texts | {record.id: spoken(record) for record in self.store.traces_by_id(silent)}
+
+    def _node(self, item: str) -> Node | None:
+        """A node of the timeline; None: the id is of something else."""
+        try:
+            kind, number = parse_id(item)
+        except ValueError:
+            return None
+        if kind is not Kind.NODE:
+            return None
+        with self.store.reading() as connection:
+            node = timeline.node(connection, self.store.user, number)
+        if node is None:
+            raise NotFoundError(
+                item, f"There is no {item} in the timeline; `reflectworld timeline --level event` lists what there is."
+            )
+        return node
 
     def _trace_of(self, item: str) -> int:
         try:

@@ -16,6 +16,14 @@ class Level(StrEnum):
     UTTERANCE = "utterance"
     OBSERVATION = "observation"
     PERSON = "person"
+    EVENT = "event"
+    CHAPTER = "chapter"
+    PART = "part"
+    DAY = "day"
+    WEEK = "week"
+    SEASON = "season"
+    ERA = "era"
+    AGE = "age"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +40,14 @@ class Filters:
 class Result:
     """One thing that was found, of any level."""
 
-    id: str  # t12, u9, o7, p3; a line: its trace's id
+    id: str  # t12, u9, o7, p3, n2; a line: its trace's id
     level: Level
     start: float  # UTC POSIX seconds
     end: float
     score: float
     text: str
     camera: str
-    trace: str  # id of the trace it belongs to
+    trace: str  # id of the trace it belongs to; of a node of the timeline, the first in it
     entities: tuple[str, ...] = ()  # ids of who takes part
     people: tuple[str, ...] = ()  # their titles
     key_frame: str | None = None  # id of a picture of it

@@ -13,9 +13,10 @@ from fastapi import APIRouter
 
 from edge.clock import iso, utc_now
 from edge.memory import jobs
+from edge.memory.tiers import timeline, working
 from edge.serve import shapes
 from edge.serve.context import Context
-from edge.serve.forms import Channel, Jobs, Memory, Status, You
+from edge.serve.forms import Channel, Jobs, Memory, Status, Working, You
 from edge.serve.protocols import Device, Scope, ServiceLike, Vitals
 
 
@@ -39,7 +40,7 @@ def status_router(context: Context) -> APIRouter:
     async def status(device: Device = asks) -> Status:
         """How the device, the service and its cameras are, and who you are to it."""
         vitals = service.vitals
-        memory, queue, machine = await context.workers.run(
+        memory, (queue, events), machine = await context.workers.run(
             lambda: (_memory(service), _jobs(service), _machine(process))
         )
         now = utc_now()
@@ -51,6 +52,7 @@ def status_router(context: Context) -> APIRouter:
             uptime_s=round(max(0.0, now - vitals.started), 1),
             memory=memory,
             jobs=queue,
+            working=events,
             loop_lag_ms=round(vitals.loop_lag_ms, 2),
             loop_stalls=vitals.loop_stalls,
             channels=_channels(vitals),
@@ -88,10 +90,16 @@ def _memory(service: ServiceLike) -> Memory:
     )
 
 
-def _jobs(service: ServiceLike) -> Jobs:
-    with service.store.reading() as connection:
-        queue = jobs.counts(connection, service.store.user)
-    return Jobs(waiting=dict(queue.waiting), aside=dict(queue.aside))
+def _jobs(service: ServiceLike) -> tuple[Jobs, list[Working]]:
+    """What is still made of memories, and what goes on in front of the cameras."""
+    store, now = service.store, utc_now()
+    with store.reading() as connection:
+        queue = jobs.counts(connection, store.user)
+        states = working.states(connection, store.user)
+        titles = store.titles({who for state in states for who in state.people})
+    return Jobs(waiting=dict(queue.waiting), aside=dict(queue.aside)), [
+        shapes.working(state, titles, now, timeline.GAP_S) for state in states
+    ]
 
 
 def _machine(process: psutil.Process) -> dict[str, object]:

@@ -22,6 +22,7 @@ from edge.serve.api_moments import moments_router
 from edge.serve.api_people import people_router
 from edge.serve.api_rules import rules_router
 from edge.serve.api_status import product_version, status_router
+from edge.serve.api_timeline import timeline_router
 from edge.serve.api_voice import LARGER_BODIES, voice_router
 from edge.serve.bodies import BoundedBodies
 from edge.serve.context import Context
@@ -95,6 +96,7 @@ def build_app(
     for router in (
         status_router(context),
         moments_router(context),
+        timeline_router(context),
         people_router(context),
         corrections_router(context),
         ask_router(context),

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from edge.clock import iso
 from edge.memory import Store
+from edge.memory.tiers.timeline import Node
+from edge.memory.tiers.working import Working as WorkingMemory
 from edge.recall import Answer, Result
 from edge.serve.forms import (
     Answered,
@@ -17,14 +19,18 @@ from edge.serve.forms import (
     Mark,
     Moment,
     Seen,
+    Stretch,
+    StretchPerson,
+    Target,
     Who,
     WholeMoment,
     Why,
     Words,
+    Working,
 )
 from edge.serve.protocols import CameraStatus, OrderLike
 from edge.types.evidence import NormBox
-from edge.types.records import Kind, ObservationRecord, TraceRecord, UtteranceRecord, public_id
+from edge.types.records import Kind, ObservationRecord, TraceRecord, UtteranceRecord, public_id, render
 
 _NEAR = 1.5  # s: a box of a track counts for a picture taken so near to it
 
@@ -146,6 +152,56 @@ def whole_moment(store: Store, record: TraceRecord) -> WholeMoment:
         before=public_id(Kind.TRACE, around[place - 1].id) if place > 0 else None,
         after=public_id(Kind.TRACE, around[place + 1].id) if place + 1 < len(around) else None,
     )
+
+
+def stretch(node: Node, titles: Mapping[int, str]) -> Stretch:
+    """A node of the timeline."""
+    return Stretch(
+        id=node.item,
+        level=node.name,
+        camera=node.camera,
+        start=iso(node.start),
+        end=iso(node.end),
+        moments=node.traces,
+        text=_titled(node.text, titles),
+        summary_source=node.source,
+        people=[
+            StretchPerson(id=public_id(Kind.ENTITY, one), title=titles.get(one, "someone"), moments=count)
+            for one, count in sorted(node.people.items(), key=lambda item: (-item[1], item[0]))
+        ],
+        places=node.places,
+        things=node.things,
+    )
+
+
+def working(state: WorkingMemory, titles: Mapping[int, str], now: float, inactivity_s: float) -> Working:
+    """What goes on in front of a camera."""
+    return Working(
+        camera=state.camera,
+        event=public_id(Kind.NODE, state.event),
+        start=iso(state.start),
+        end=iso(state.end),
+        current=state.current(now, inactivity_s),
+        moments=state.segments,
+        summary=_titled(state.summary, titles),
+        latest=[_titled(one.text, titles) for one in state.latest],
+        people=who((one for one, _ in state.active), titles),
+        targets=[
+            Target(
+                label=one.label,
+                person=entity_id(one.entity),
+                title=None if one.entity is None else titles.get(one.entity, "someone"),
+                last=iso(one.last),
+                moments=one.seen,
+                missed=one.missed,
+            )
+            for one in state.targets
+        ],
+    )
+
+
+def _titled(text: str, titles: Mapping[int, str]) -> str:
+    return render(text, lambda one: titles.get(one, "someone"))
 
 
 def found(result: Result) -> Found:

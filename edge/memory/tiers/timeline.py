@@ -32,6 +32,7 @@ from edge.memory.tiers import working
 from edge.memory.tiers.timeline_nodes import CHAPTER, DAY, EVENT, HOUR_S, HOURS, NODES_V1, TOP, K
 from edge.memory.tiers.timeline_nodes import LEVELS as LEVELS
 from edge.memory.tiers.timeline_nodes import Node as Node
+from edge.memory.tiers.timeline_nodes import beside as beside
 from edge.memory.tiers.timeline_nodes import children as children
 from edge.memory.tiers.timeline_nodes import descend as descend
 from edge.memory.tiers.timeline_nodes import frontier as frontier

@@ -11,6 +11,7 @@ from typing import Any, Final
 import apsw
 
 from edge.memory.database import fetch, sql
+from edge.memory.tiers.extract import split
 from edge.types.records import Kind, public_id
 
 K: Final = 8  # nodes that merge into one (Light-Omni, 3.2: k = 8)
@@ -67,12 +68,17 @@ class Node:
     start: float  # UTC POSIX seconds of the first and the last of it
     end: float
     traces: int  # how many moments it holds
-    text: str  # with mentions
+    sentences: tuple[str, ...]  # what it tells, with mentions
     source: str  # who wrote the text: "extractive" or "model"
     people: dict[int, int]  # entity -> in how many moments; those most often there
     places: dict[str, int]  # kind of place -> in how many moments it is spoken of
     things: dict[str, int]  # class -> in how many moments it was seen
     parent: int | None
+
+    @property
+    def text(self) -> str:
+        """What it tells, with mentions."""
+        return " ".join(self.sentences)
 
     @property
     def item(self) -> str:
@@ -114,6 +120,15 @@ def children(connection: apsw.Connection, one: Node) -> list[Node]:
     if one.level == EVENT:
         return _nodes(connection, sql(_LEAF, "where l.node = ? order by t.start, t.end, t.id"), (one.id,))
     return _nodes(connection, sql(_NODE, "where n.parent = ? order by n.start, n.id"), (one.id,))
+
+
+def beside(connection: apsw.Connection, user: str, one: Node, count: int) -> list[Node]:
+    """Up to `count` nodes of the same level and camera before a node, itself, and up to `count` after it."""
+    where = "where c.user = ? and c.name = ? and n.level = ? and (n.start, n.id)"
+    values = (user, one.camera, one.level, one.start, one.id, count)
+    before = _nodes(connection, sql(_NODE, where, "< (?, ?) order by n.start desc, n.id desc limit ?"), values)
+    after = _nodes(connection, sql(_NODE, where, "> (?, ?) order by n.start, n.id limit ?"), values)
+    return [*before[::-1], one, *after]
 
 
 def roots(connection: apsw.Connection, user: str, camera: str | None = None) -> list[Node]:
@@ -298,7 +313,7 @@ def _node(row: tuple[Any, ...]) -> Node:
         start,
         end,
         traces,
-        text.replace("\n", " "),
+        tuple(split(text)),
         source,
         {int(who): count for who, count in json.loads(people).items()},
         json.loads(places),

@@ -18,6 +18,7 @@ from edge.memory.drafts import to_json
 from edge.memory.tiers.extract import bare, extract, spoken
 from edge.memory.tiers.timeline_nodes import EVENT
 from edge.memory.tiers.timeline_text import event_sentences
+from edge.types.records import mentioned
 
 SUMMARY_WORDS: Final = 100  # of the rolling summary (Appendix C: about one hundred)
 LATEST: Final = 3  # segment summaries (Appendix C)
@@ -68,6 +69,15 @@ class Working:
     latest: tuple[Latest, ...]  # oldest first
     active: tuple[tuple[int, float], ...]  # (entity, UTC POSIX seconds when noticed last), the latest first
     targets: tuple[Target, ...]  # the latest first
+
+    @property
+    def people(self) -> tuple[int, ...]:
+        """Everybody who is active, followed or mentioned, each once."""
+        texts = (self.summary, *(one.text for one in self.latest))
+        followed = [one.entity for one in self.targets if one.entity is not None]
+        return tuple(
+            dict.fromkeys([*(who for who, _ in self.active), *followed, *(who for t in texts for who in mentioned(t))])
+        )
 
     def current(self, now: float, inactivity_s: float) -> bool:
         """Whether the event still goes on at `now` (UTC POSIX seconds): nothing longer than `inactivity_s` since."""
