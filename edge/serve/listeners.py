@@ -265,7 +265,7 @@ class _Server(uvicorn.Server):
 
 async def _serve(server: uvicorn.Server, sockets: list[socket.socket]) -> None:
     """Run a server; when this is cancelled, it ends in order first."""
-    task = asyncio.create_task(server.serve(sockets))
+    task = asyncio.create_task(server.serve(sockets), name=f"serve:{sockets[0].getsockname()[1]}")
     try:
         await asyncio.shield(task)
     except asyncio.CancelledError:
