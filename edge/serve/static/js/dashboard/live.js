@@ -28,6 +28,7 @@ export function live(events) {
   let boxesAt = 0;
   /** @type {(() => void) | null} */
   let endVideo = null;
+  let waiting = new AbortController(); // for the first picture
   let round = 0; // counts choices: what belongs to an earlier one is dropped
   const noVideo = new Set(); // cameras that gave none
   let busy = false;
@@ -44,6 +45,8 @@ export function live(events) {
 
   async function begin() {
     const mine = ++round;
+    waiting.abort();
+    waiting = new AbortController();
     endVideo?.();
     endVideo = null;
     video.hidden = picture.hidden = true;
@@ -59,7 +62,7 @@ export function live(events) {
     const camera = choice.value;
     if (!camera || mine !== round || noVideo.has(camera)) return;
     try {
-      const end = await watch(video, camera, () => { if (mine === round) { video.hidden = true; void begin(); } });
+      const end = await watch(video, camera, () => { if (mine === round) { video.hidden = true; void begin(); } }, waiting.signal);
       if (mine !== round) end();
       else {
         endVideo = end;
