@@ -18,7 +18,7 @@ import pytest
 import structlog
 
 from edge.app import Watch, camera_config, open_rooms
-from edge.app.pulse import Pulse
+from edge.app.pulse import Pulse, task_name
 from edge.errors import NotFoundError, StoreError, UserError
 from edge.memory import Store
 from edge.perceive import Perceiver
@@ -237,6 +237,11 @@ def test_a_camera_that_is_missing_does_not_disturb_the_others(tmp_path: Path) ->
         assert [c.name for c in run.service.cameras] == ["test"]
         with pytest.raises(UserError, match="already"):
             run.call(run.service.add_camera("test", "test:"))
+        phone = run.service.push_source("phone")
+        assert not phone.removed
+        run.call(run.service.remove_camera("phone"))
+        assert phone.removed  # who publishes it is to learn so
+        assert not run.service.push_source("phone").removed
         run.wait(lambda: run.of("sight"))
 
 
@@ -261,6 +266,21 @@ def test_who_holds_up_the_loop_is_named() -> None:
     stalled = [entry for entry in logs if entry["event"] == "loop.stalled"]
     assert stalled[0]["task"] == "careless"
     assert stalled[0]["milliseconds"] > 250
+    assert stalled[0]["where"].startswith("tests/test_service.py:")
+    assert " block" in stalled[0]["where"]
+
+
+def test_a_task_without_a_name_is_told_by_what_it_runs() -> None:
+    async def nameless() -> None:
+        return
+
+    async def main() -> tuple[str, str]:
+        one, other = asyncio.create_task(nameless()), asyncio.create_task(nameless(), name="named")
+        await asyncio.wait({one, other})
+        return task_name(one), task_name(other)
+
+    first, second = asyncio.run(main())
+    assert (first.rpartition(".")[2], second) == ("nameless", "named")
 
 
 def free_port() -> int:

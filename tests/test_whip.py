@@ -322,6 +322,45 @@ def test_watching_a_camera_in_a_browser() -> None:
     asyncio.run(run())
 
 
+def test_who_watches_a_camera_that_is_gone_is_let_go() -> None:
+    async def run() -> None:
+        service = MemoryService()
+        with served(service) as server:
+            async with client(server.url) as phone, client(server.url, ASK_KEY) as viewer:
+                await phone.add(Photographs()).heartbeat().begin("/whip/hall")
+                await until(lambda: service.sources["hall"].pictures, 5, "pictures")
+                viewer.connection.addTransceiver("video", "recvonly")
+                await viewer.begin("/whep/hall", await viewer.offer())
+                await until(lambda: viewer.connection.connectionState == "connected", 5, "connected")
+                del service.sources["hall"]
+                # Not a picture that stands still: the page can ask for another camera.
+                await until(lambda: viewer.connection.connectionState == "closed", 3, "let go")
+                assert (await viewer.http.delete(viewer.location)).status_code == 404
+
+    asyncio.run(run())
+
+
+def test_removing_a_camera_ends_its_session_and_keeps_its_publisher_from_coming_back_by_itself() -> None:
+    async def run() -> None:
+        service = MemoryService()
+        with served(service, PeerLimits(removed_s=1.0)) as server:
+            async with client(server.url) as phone, client(server.url) as again:
+                await phone.add(Photographs()).heartbeat().begin("/whip/hall")
+                await until(lambda: service.sources["hall"].pictures, 5, "pictures")
+                service.sources.pop("hall").removed = True
+                await until(lambda: phone.connection.connectionState == "closed", 3, "ended")
+                assert (await phone.http.delete(phone.location)).status_code == 404
+                offer = await again.add(Photographs()).heartbeat().offer()
+                refused = await again.post("/whip/hall", offer)
+                assert (refused.status_code, refused.json()["type"].rpartition(":")[2]) == (409, "removed")
+                assert "hall" not in service.sources
+                await asyncio.sleep(1.0)
+                await again.begin("/whip/hall", offer)
+                await until(lambda: service.sources["hall"].pictures, 5, "pictures again")
+
+    asyncio.run(run())
+
+
 def test_the_server_ends_quickly_with_peers_connected() -> None:
     async def run() -> None:
         service = MemoryService()

@@ -55,6 +55,7 @@ class Pushed:
         self.sound: list[np.ndarray] = []
         self.sound_at: list[float] = []
         self.ends = 0
+        self.removed = False
 
     def push_picture(self, frame: Any, mono: float) -> None:
         self.latest = frame

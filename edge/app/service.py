@@ -63,6 +63,7 @@ class Service:
         self._cameras: dict[str, Camera] = {}
         self._dictation: Dictation | None = None  # until somebody speaks to it
         self._dictating = threading.Lock()
+        self._publishing = threading.Lock()
         self._pulse = Pulse()
         self._started = utc_now()
         self._stopping: asyncio.Event | None = None
@@ -105,7 +106,7 @@ class Service:
                 await self._stopping.wait()
                 self._running = False
                 self.worker.stop()
-                for camera in self._cameras.values():
+                for camera in tuple(self._cameras.values()):
                     camera.stop()
                 self.events.close()
                 for task in owned[2:]:
@@ -117,7 +118,7 @@ class Service:
             self._running = False
             self._group = None
             self.worker.stop()
-            for camera in self._cameras.values():
+            for camera in tuple(self._cameras.values()):
                 camera.stop()
 
     def stop(self) -> None:
@@ -134,12 +135,12 @@ class Service:
         if self._group is None or not self._running or self._stopping is None:
             work.close()
             raise RuntimeError("The service does not run.")
-        return self._group.create_task(self._until_stopped(work), name=name)
+        return self._group.create_task(self._until_stopped(name, work), name=f"{name}:owner")
 
-    async def _until_stopped(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _until_stopped(self, name: str, work: Coroutine[Any, Any, None]) -> None:
         assert self._stopping is not None  # noqa: S101  # spawn has seen it; tells mypy
-        task = asyncio.ensure_future(work)
-        stopped = asyncio.ensure_future(self._stopping.wait())
+        task = asyncio.create_task(work, name=name)
+        stopped = asyncio.create_task(self._stopping.wait(), name=f"{name}:stop")
         try:
             await asyncio.wait({task, stopped}, return_when=asyncio.FIRST_COMPLETED)
             if task.done():
@@ -158,7 +159,7 @@ class Service:
 
     async def _finish_cameras(self) -> None:
         deadline = monotonic() + SHUTDOWN_S
-        for name, camera in self._cameras.items():
+        for name, camera in tuple(self._cameras.items()):
             if not await asyncio.to_thread(camera.join, deadline - monotonic()):
                 log.error("camera.unfinished", camera=name, seconds=SHUTDOWN_S)
         if not await asyncio.to_thread(self.worker.join, deadline - monotonic()):
@@ -224,6 +225,8 @@ class Service:
         """
         camera = self._camera(name)
         del self._cameras[name]
+        if camera.port is not None:
+            camera.port.remove()  # who publishes it learns so
         camera.stop()
         with suppress(NotFoundError):  # it was given for this run only
             await asyncio.to_thread(self._book.remove, name)
@@ -266,6 +269,8 @@ class Service:
     def push_source(self, camera: str, device: Device | None = None) -> PushSource:
         """The source of a camera that a publisher feeds; made on first use, taken over from an earlier publisher.
 
+        Thread-safe; a camera's first use writes the disk.
+
         Args:
             camera: its name.
             device: who publishes.
@@ -273,12 +278,13 @@ class Service:
         Raises:
             UserError: the name cannot be one, or is that of a camera that is fetched.
         """
-        known = self._cameras.get(camera)
-        if known is None:
-            config = camera_config(camera, "push:")
-            self._book.add(config)
-            known = self._begin(config)
-            log.info("camera.published", camera=camera, device=None if device is None else device.name)
+        with self._publishing:
+            known = self._cameras.get(camera)
+            if known is None:
+                config = camera_config(camera, "push:")
+                self._book.add(config)
+                known = self._begin(config)
+                log.info("camera.published", camera=camera, device=None if device is None else device.name)
         if known.port is None:
             raise UserError(f"“{camera}” is a camera that is fetched; publish under another name.")
         return known.port.publish()

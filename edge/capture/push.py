@@ -225,6 +225,7 @@ class PushPort:
         self._began_utc = 0.0
         self._publisher: PushSource | None = None
         self._accepting = False
+        self.removed = False
 
     def publish(self) -> PushSource:
         """A source for a new publisher; whoever published before is not listened to any more."""
@@ -238,6 +239,11 @@ class PushPort:
             self._accepting = accepting
             if not accepting:
                 self._drop_feed()
+
+    def remove(self) -> None:
+        """There is no such camera any more."""
+        self.removed = True
+        self.accept(False)
 
     def wait(self, seconds: float) -> bool:
         """Wait for something to be pushed; whether there is."""
@@ -306,6 +312,11 @@ class PushSource:
     def __init__(self, port: PushPort) -> None:
         """Made by `PushPort.publish`."""
         self._port = port
+
+    @property
+    def removed(self) -> bool:
+        """Whether its camera was removed: nobody takes what is pushed any more."""
+        return self._port.removed
 
     def push_picture(self, frame: av.VideoFrame | Image, mono: float) -> None:
         """Put a picture in the slot of the latest one.

@@ -51,6 +51,7 @@ class PeerLimits:
     heartbeat_s: float = 4.0  # without a sign of life a peer with a heartbeat is dead after this
     silence_s: float = 12.0  # as that, for publishers without a heartbeat, whose only sign of life is media
     linger_s: float = 30.0  # a publisher that was lost may come back to the same camera within this
+    removed_s: float = 10.0  # a camera that was removed is not published again within this: publishers come back by themselves
 
 
 class Gate:
@@ -190,6 +191,9 @@ class Peer:
                 return "its key was revoked"
             if self.closed or state in {"closed", "failed"}:
                 return "the connection ended"
+            over = self.over()
+            if over is not None:
+                return over
             if not self.connected:
                 if state == "connected":
                     self.connected, self.heard = True, now
@@ -200,6 +204,10 @@ class Peer:
                 return f"no sign of life for {self.limits.heartbeat_s:g} s"
             if self.needs_media and not self.beats and not self.quiet and now - self.heard > self.limits.silence_s:
                 return f"neither picture nor sound for {self.limits.silence_s:g} s"
+
+    def over(self) -> str | None:
+        """Why there is nothing more for it to send or to see, in words; None: there is. Asked a few times a second."""
+        return None
 
     async def close(self) -> None:
         """Close the connection; may be called again."""

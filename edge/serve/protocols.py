@@ -147,6 +147,10 @@ class PushSourceLike(Protocol):
     def push_sound(self, samples: Any, mono: float) -> None:
         """Add sound: float32, mono, 16 kHz, with the monotonic seconds of its first sample."""
 
+    @property
+    def removed(self) -> bool:
+        """Whether its camera was removed: nobody takes what is pushed any more."""
+
     def close(self) -> None:
         """End it; may be called again."""
 

@@ -7,6 +7,7 @@ watch: whoever is slow sees fewer pictures. A camera that nobody looks at costs 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -104,6 +105,18 @@ def _fitted(image: Any) -> Any:
     return image if size == (width, height) else cv2.resize(image, size, interpolation=cv2.INTER_AREA)
 
 
+@dataclass(eq=False)
+class Viewer(Peer):
+    """A peer that watches."""
+
+    track: LiveTrack | None = None
+
+    def over(self) -> str | None:
+        """A picture that stands still for ever is no picture: who watches may ask again."""
+        ended = self.track is not None and self.track.readyState == "ended"
+        return "there is nothing to watch any more" if ended else None
+
+
 class Viewers(Owner):
     """All that watch."""
 
@@ -128,8 +141,9 @@ class Viewers(Owner):
             raise NotFoundError(camera[:64], f"There is no camera “{camera[:64]}”; `GET /api/v1/cameras` lists them.")
         async with self.gate.enter():
             self.room()
-            peer = Peer(device, camera, self.limits, needs_media=False)
-            track = LiveTrack(self._service, camera)
+            # In a thread: the first certificate takes a while.
+            peer = await asyncio.to_thread(Viewer, device, camera, self.limits, needs_media=False)
+            peer.track = track = LiveTrack(self._service, camera)
 
             def send() -> None:
                 for transceiver in peer.connection.getTransceivers():
@@ -137,7 +151,7 @@ class Viewers(Owner):
                 peer.connection.addTrack(track)
 
             answer = await peer.answer(offer, send)
-            self.adopt(peer, lambda why: self._left(peer, track, why))
+            self.adopt(peer, lambda why: self._left(peer, why))
         return peer, answer
 
     async def end(self, peer: Peer) -> None:
@@ -145,8 +159,9 @@ class Viewers(Owner):
         self.peers.pop(peer.id, None)
         await peer.close()
 
-    async def _left(self, peer: Peer, track: LiveTrack, why: str) -> None:
-        track.stop()
+    async def _left(self, peer: Viewer, why: str) -> None:
+        if peer.track is not None:
+            peer.track.stop()
         _log.info("viewer gone", camera=peer.camera, why=why)
 
 

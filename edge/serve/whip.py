@@ -7,6 +7,7 @@ aiortc queues what it decodes without bound, so every track is pumped whether it
 from __future__ import annotations
 
 import asyncio
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -113,6 +114,10 @@ class Publisher(Peer):
     paused: bool = False
     kinds: list[str] = field(default_factory=list)
 
+    def over(self) -> str | None:
+        """Nobody takes what is sent for a camera that was removed."""
+        return "its camera was removed" if self.source is not None and self.source.removed else None
+
     async def pump(self, track: MediaStreamTrack) -> None:
         """Read a track until it ends; reading never waits for anything else."""
         lateness, sound = Lateness(), Mono()
@@ -146,6 +151,7 @@ class Publishers(Owner):
         super().__init__(limits)
         self._service = service
         self._lingering: dict[str, tuple[PushSourceLike, asyncio.Task[None]]] = {}
+        self._removed: dict[str, float] = {}  # cameras that were removed a moment ago, and until when, monotonic s
 
     def of_camera(self, camera: str) -> Publisher | None:
         """Who publishes it now."""
@@ -170,7 +176,8 @@ class Publishers(Owner):
         async with self.gate.enter():
             if self.of_camera(camera) is None:
                 self.room()
-            peer = Publisher(device, camera, self.limits, needs_media=True)
+            # In a thread: the first certificate takes a while.
+            peer = await asyncio.to_thread(Publisher, device, camera, self.limits, needs_media=True)
             tracks: list[MediaStreamTrack] = []
             peer.connection.on("track", tracks.append)
 
@@ -190,8 +197,11 @@ class Publishers(Owner):
                 else:
                     self.room()
                 self._forget_lingering(camera)
-                peer.source = self._service.push_source(camera, device)
+                self.peers[peer.id] = peer  # from here on the name is its own
+                # In a thread: a new camera is written to the disk.
+                peer.source = await asyncio.to_thread(self._service.push_source, camera, device)
             except BaseException:
+                self.peers.pop(peer.id, None)
                 await peer.close()
                 raise
         for track in tracks:
@@ -230,6 +240,7 @@ class Publishers(Owner):
     def _check_camera(self, camera: str, device: Device) -> None:
         if not camera.strip() or len(camera) > 64 or not camera.isprintable():
             raise Problem(400, "camera", "The name of a camera has 1 to 64 printable characters.")
+        self._check_removed(camera)
         before = self.of_camera(camera)
         if before is not None and before.device.id != device.id:
             raise Problem(
@@ -239,10 +250,33 @@ class Publishers(Owner):
         if known is not None and not known.pushed:
             raise Problem(409, "taken", f"“{camera}” is a camera of its own: publish under another name.")
 
+    def _check_removed(self, camera: str) -> None:
+        lingering = self._lingering.get(camera)
+        if lingering is not None and lingering[0].removed:
+            self._forget_lingering(camera)
+            self._note_removed(camera)
+        wait = self._removed.get(camera, 0.0) - monotonic()
+        if wait <= 0:
+            self._removed.pop(camera, None)
+            return
+        # 409 and not 503: publishers that come back by themselves are to stop.
+        raise Problem(
+            409,
+            "removed",
+            f"“{camera}” was removed on the device; to publish it again, start again in {math.ceil(wait)} s.",
+            headers={"Retry-After": str(math.ceil(wait))},
+        )
+
+    def _note_removed(self, camera: str) -> None:
+        self._removed[camera] = monotonic() + self.limits.removed_s
+
     async def _lost(self, peer: Publisher, why: str) -> None:
         _log.info("publisher gone", camera=peer.camera, why=why, pictures=peer.pictures, late=peer.late)
         source, peer.source = peer.source, None
         if source is None:
+            return
+        if source.removed:
+            self._note_removed(peer.camera)
             return
         task = self.start(f"linger {peer.camera}", self._linger(peer.camera, source))
         self._lingering[peer.camera] = (source, task)
