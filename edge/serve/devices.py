@@ -60,6 +60,7 @@ class DeviceChange:
 
     change: Change
     device: PairedDevice
+    found: bool = False  # another process made it, and this one has come upon it
 
 
 Listener = Callable[[DeviceChange], None]
@@ -273,7 +274,7 @@ class Devices:
             self._stamp = stamp
             for device in before.values():
                 if devices.get(device.id) is None or devices[device.id].digest != device.digest:
-                    self._tell(DeviceChange(Change.REVOKED, device))
+                    self._tell(DeviceChange(Change.REVOKED, device, found=True))
         if self._damage is not None:
             raise self._damage
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Final
 
@@ -125,11 +126,13 @@ class Gate:
             )
             await send(message)
 
+        entered = _ENTERED.set(passage)
         try:
             with passage.cancel:
                 await self._save_seen()
                 await self._app(scope, receive, noted)
         finally:
+            _ENTERED.reset(entered)
             passages.discard(passage)
             if not passages and self._open.get(device) is passages:
                 del self._open[device]
@@ -143,7 +146,11 @@ class Gate:
     def _changed(self, change: DeviceChange) -> None:
         if change.change is not Change.REVOKED:
             return
+        # A device that revokes itself is told that it is done: that request alone ends by itself.
+        own = None if change.found else _ENTERED.get()
         for passage in tuple(self._open.get(change.device.id, ())):
+            if passage is own:
+                continue
             try:
                 passage.loop.call_soon_threadsafe(passage.cancel.cancel)
             except RuntimeError:
@@ -173,6 +180,10 @@ class _Passage:
         self.cancel = cancel
         self.started = False
         self.ended = False
+
+
+# The request that the present task, and the threads that it asks, work for.
+_ENTERED: ContextVar[_Passage | None] = ContextVar("_ENTERED", default=None)
 
 
 def _renewing(connection: HTTPConnection, scope: Scope, send: Send) -> Send:
