@@ -51,7 +51,7 @@ class PeerLimits:
     heartbeat_s: float = 4.0  # without a sign of life a peer with a heartbeat is dead after this
     silence_s: float = 12.0  # as that, for publishers without a heartbeat, whose only sign of life is media
     linger_s: float = 30.0  # a publisher that was lost may come back to the same camera within this
-    removed_s: float = 10.0  # a camera that was removed is not published again within this: publishers come back by themselves
+    removed_s: float = 10.0  # a camera that was removed is not published again within this, as publishers would try
 
 
 class Gate:
