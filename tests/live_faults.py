@@ -9,25 +9,29 @@ import asyncio
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
+import av
 import cv2
 import pytest
 
 from edge.app import camera_config
 from edge.memory import Store
+from edge.serve.peers import PeerLimits
 from edge.settings import load_settings
 from tests.live_support import CameraServer, Running, running, settings_with
 from tests.media import pan, photo, write_clip
-from tests.netns import cable, inside
+from tests.netns import Cable, cable, call_inside
 from tests.test_capture_live import serving
-from tests.webrtc_support import Photographs, client, served
+from tests.webrtc_support import KEY, Photographs, Server, certificate_files, client, served
 
 BINDINGS = "/usr/bin/python3"  # Debian's, which its GStreamer bindings are for
 
@@ -216,47 +220,97 @@ def rtsp_restart(home: Path) -> Outcome:
         return through("RTSP server killed and restarted", home, run, server.down, server.up, 3.0)
 
 
-def _across(home: Path, work: Callable[[str, str, str], Outcome]) -> Outcome:
-    """Work with the service in one namespace and an RTSP camera in another."""
-    found: list[Outcome | BaseException] = []
-    with cable() as wire, rtsp_server(wire.there_address, wire.there) as server:
-
-        @inside(wire.here)
-        def body() -> None:
-            try:
-                found.append(work(wire.here, wire.there, server.url))
-            except BaseException as error:  # noqa: BLE001 -- raised where it was called
-                found.append(error)
-
-        thread = threading.Thread(target=body)
-        thread.start()
-        thread.join(120)
-        assert not thread.is_alive()
-    (result,) = found
-    if isinstance(result, BaseException):
-        raise result
-    return result
+def _across(wire: Cable, work: Callable[[], Outcome]) -> Outcome:
+    """Work with the service in the namespace on this side of a cable."""
+    return call_inside(wire.here, work, 120)
 
 
 def cut(home: Path, seconds: float = 20.0) -> Outcome:
-    """The cable is pulled."""
+    """The cable between the service and an RTSP camera is pulled."""
+    with cable() as wire, rtsp_server(wire.there_address, wire.there) as server:
 
-    def work(here: str, _there: str, url: str) -> Outcome:
-        with watched(home, url) as run:
-            return through(
-                f"network cut for {seconds:.0f} s",
-                home,
-                run,
-                lambda: _link(here, "down"),
-                lambda: _link(here, "up"),
-                seconds,
-            )
+        def work() -> Outcome:
+            with watched(home, server.url) as run:
+                return through(f"network cut for {seconds:.0f} s, RTSP", home, run, *_pulled(wire), seconds)
 
-    return _across(home, work)
+        return _across(wire, work)
+
+
+def _pulled(wire: Cable) -> tuple[Callable[[], None], Callable[[], None]]:
+    return lambda: _link(wire.here, "down"), lambda: _link(wire.here, "up")
 
 
 def _link(namespace: str, state: str) -> None:
     subprocess.run(["ip", "-n", namespace, "link", "set", "wire0", state], check=True, capture_output=True)
+
+
+# -- publishers ---------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def taking(home: Path, host: str = "127.0.0.1") -> Iterator[tuple[Running, Server]]:
+    """A service that is published to, with the limits that it has in earnest."""
+    settings = settings_with(home, stall_s=1.0, segment_max_s=4.0, segment_min_s=2.0)
+    with running(settings) as run, served(run.service, PeerLimits(), host) as server:
+        yield run, server
+
+
+class Publisher:
+    """A publisher in a process of its own, in a namespace if one is given."""
+
+    def __init__(self, command: Sequence[str], namespace: str | None = None) -> None:
+        self._command = [*(["ip", "netns", "exec", namespace] if namespace else []), *command]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        self.up()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    def up(self) -> None:
+        """Start it."""
+        self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def kill(self) -> None:
+        """SIGKILL: it says no word."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+
+def _phone(url: str) -> list[str]:
+    return [sys.executable, "-m", "tests.phone_publisher", url, "porch"]
+
+
+def killed_phone(home: Path) -> Outcome:
+    """The process that publishes is killed, and started again."""
+    with taking(home) as (run, server), Publisher(_phone(server.url)) as phone:
+        return through("phone killed and started again", home, run, phone.kill, phone.up, 8.0)
+
+
+def killed_encoder(home: Path) -> Outcome:
+    """As that, with FFmpeg's WHIP muxer, which has no heartbeat."""
+    if "whip" not in av.formats_available:
+        pytest.skip("this build of FFmpeg has no WHIP muxer")
+    with taking(home) as (run, server), tempfile.TemporaryDirectory() as folder:
+        pair = [str(path) for path in certificate_files(Path(folder))]
+        command = [sys.executable, "-m", "tests.ffmpeg_publisher", f"{server.url}/whip/porch", KEY, "60", *pair]
+        with Publisher(command) as encoder:
+            return through("FFmpeg killed and started again", home, run, encoder.kill, encoder.up, 3.0)
+
+
+def cut_phone(home: Path, seconds: float = 20.0) -> Outcome:
+    """A phone is out of reach for a while, and comes back by itself."""
+    with cable() as wire:
+
+        def work() -> Outcome:
+            with taking(home, wire.here_address) as (run, server), Publisher(_phone(server.url), wire.there):
+                return through(f"network cut for {seconds:.0f} s, WebRTC", home, run, *_pulled(wire), seconds)
+
+        return _across(wire, work)
 
 
 def bad_link(home: Path) -> Outcome:
@@ -271,10 +325,21 @@ def bad_link(home: Path) -> Outcome:
             )
             return await lead
 
-    settings = settings_with(home, stall_s=1.0, segment_max_s=4.0, segment_min_s=2.0)
-    with running(settings) as run, served(run.service) as server:
+    with taking(home) as (run, server):
         return asyncio.run(publish(run, server.url))
 
 
-FAULTS: tuple[Callable[[Path], Outcome], ...] = (restart, stall, garbage, resolution, rtsp_restart, cut, leap, bad_link)
+FAULTS: tuple[Callable[[Path], Outcome], ...] = (
+    restart,
+    stall,
+    garbage,
+    resolution,
+    leap,
+    rtsp_restart,
+    cut,
+    killed_phone,
+    killed_encoder,
+    cut_phone,
+    bad_link,
+)
 LONGEST_S = 10.0  # until it is live again

@@ -74,7 +74,7 @@ def inside(namespace: str) -> Callable[[Callable[[], None]], Callable[[], None]]
     return wrap
 
 
-def call_inside(namespace: str, call: Callable[[], T]) -> T:
+def call_inside(namespace: str, call: Callable[[], T], patience_s: float = 60.0) -> T:
     """Call something in a namespace, and give what it gives."""
     result: dict[str, Any] = {}
 
@@ -86,7 +86,7 @@ def call_inside(namespace: str, call: Callable[[], T]) -> T:
 
     thread = threading.Thread(target=inside(namespace)(body))
     thread.start()
-    thread.join(60)
+    thread.join(patience_s)
     assert not thread.is_alive()
     if "error" in result:
         raise result["error"]

@@ -12,8 +12,6 @@ import av
 import httpx
 import numpy as np
 import pytest
-from aiortc import RTCCertificate
-from cryptography.hazmat.primitives import serialization
 
 from edge.serve.peers import PeerLimits
 from edge.serve.whip import Lateness
@@ -26,6 +24,7 @@ from tests.webrtc_support import (
     Photographs,
     Sound,
     app_of,
+    certificate_files,
     client,
     served,
     until,
@@ -396,14 +395,7 @@ def test_the_routes_are_described() -> None:
 def test_ffmpeg_publishes(tmp_path: Path) -> None:
     if "whip" not in av.formats_available:
         pytest.skip("this build of FFmpeg has no WHIP muxer")
-    made = RTCCertificate.generateCertificate()
-    certificate, private_key = tmp_path / "certificate.pem", tmp_path / "key.pem"
-    certificate.write_bytes(made._cert.public_bytes(serialization.Encoding.PEM))
-    private_key.write_bytes(
-        made._key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
-        )
-    )
+    certificate, private_key = certificate_files(tmp_path)
     service = MemoryService()
     with served(service) as server:
         command = [sys.executable, "-m", "tests.ffmpeg_publisher", f"{server.url}/whip/encoder", KEY, "5"]

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, Self
 
 import av
@@ -17,8 +18,9 @@ import cv2
 import httpx
 import numpy as np
 import uvicorn
-from aiortc import MediaStreamTrack, RTCConfiguration, RTCPeerConnection, RTCSessionDescription
+from aiortc import MediaStreamTrack, RTCCertificate, RTCConfiguration, RTCPeerConnection, RTCSessionDescription
 from aiortc.mediastreams import AudioStreamTrack, VideoStreamTrack
+from cryptography.hazmat.primitives import serialization
 from fastapi import FastAPI
 
 from edge.errors import NotFoundError
@@ -114,14 +116,14 @@ def app_of(service: Any, limits: PeerLimits = SOON) -> FastAPI:
 
 
 class Server:
-    """uvicorn on a free port of loopback, in a thread of its own."""
+    """uvicorn on a free port of loopback, or of a namespace's address, in a thread of its own."""
 
-    def __init__(self, app: FastAPI, port: int = 0) -> None:
+    def __init__(self, app: FastAPI, port: int = 0, host: str = "127.0.0.1") -> None:
         self._socket = socket.socket()
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self._socket.bind(("127.0.0.1", port))
+        self._socket.bind((host, port))
         self.port = self._socket.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = f"http://{host}:{self.port}"
         self._app = app
         config = uvicorn.Config(app, log_level="warning", ws="none", timeout_graceful_shutdown=1)
         self._server = uvicorn.Server(config)
@@ -265,6 +267,19 @@ class Client:
         await self.http.aclose()
 
 
+def certificate_files(folder: Path) -> tuple[Path, Path]:
+    """A certificate with an elliptic curve, and its key, as PEM files."""
+    made = RTCCertificate.generateCertificate()
+    certificate, private_key = folder / "certificate.pem", folder / "key.pem"
+    certificate.write_bytes(made._cert.public_bytes(serialization.Encoding.PEM))
+    private_key.write_bytes(
+        made._key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
+        )
+    )
+    return certificate, private_key
+
+
 async def _nothing(*_: object) -> None:
     return None
 
@@ -288,6 +303,6 @@ async def until(condition: Any, seconds: float, what: str) -> float:
 
 
 @contextlib.contextmanager
-def served(service: Any, limits: PeerLimits = SOON) -> Iterator[Server]:
-    with Server(app_of(service, limits)) as server:
+def served(service: Any, limits: PeerLimits = SOON, host: str = "127.0.0.1") -> Iterator[Server]:
+    with Server(app_of(service, limits), host=host) as server:
         yield server
