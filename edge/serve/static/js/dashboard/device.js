@@ -71,7 +71,7 @@ export function device(onCameras) {
     } }, "Remove");
     return el("li", { class: "camera", "data-name": camera.name },
       el("div", { class: "top" }, el("b", {}, camera.name), el("span", { class: "badge", "data-state": camera.state }, camera.state)),
-      el("p", { class: "dim small uri", title: camera.uri }, camera.uri),
+      el("p", { class: "dim small uri", title: camera.uri }, camera.pushed ? "sent by a phone or another publisher" : camera.uri),
       el("p", { class: "small figures" }, words(camera)),
       el("div", { class: "buttons" },
         el("button", { type: "button", onclick: () => openPicture(camera.name, `/api/v1${path}/snapshot?${Date.now()}`) }, "Snapshot"),
