@@ -171,6 +171,45 @@ class ConsolidateSettings(_Room):
     )
 
 
+class ReasonSettings(_Room):
+    """Which language model there is, if any, what it may be sent, and what it may cost."""
+
+    backend: Literal["none", "openai", "llama"] = Field(
+        "none", description="none, openai (any OpenAI-compatible server) or llama (a model file on this device)"
+    )
+    base_url: str = Field(
+        "http://localhost:8080/v1", pattern=r"^https?://[^/\s]+", description="openai: the address of the API"
+    )
+    model: str = Field("default", min_length=1, description="openai: the name of the model on the server")
+    api_key_env: str | None = Field(
+        None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="openai: the environment variable that holds the key"
+    )
+    api_key_file: Path | None = Field(
+        None, description="openai: the file that holds the key, in the place of a variable"
+    )
+    tls_verify: bool = Field(True, description="openai: whether the server's certificate is checked")
+    tls_ca: Path | None = Field(None, description="openai: the certificate (PEM) of an authority of your own")
+    allow_remote: bool = Field(False, description="openai: whether texts may be sent to another machine")
+    allow_remote_images: bool = Field(False, description="openai: whether pictures may be sent to another machine, too")
+    model_path: Path | None = Field(None, description="llama: the model file (GGUF)")
+    context_tokens: int = Field(4096, ge=512, description="llama: the size of its context, tokens")
+    threads: int = Field(0, ge=0, le=256, description="llama: threads; 0: as the package chooses")
+    temperature: float = Field(0.0, ge=0, le=2, description="0: always the likeliest words")
+    parallel: int = Field(1, ge=1, le=64, description="requests at once; more wait for their turn")
+    timeout_s: float = Field(120.0, gt=0, description="a request that takes longer is given up, s")
+    attempts: int = Field(3, ge=1, le=10, description="tries, when a server is overloaded, fails or cannot be reached")
+    retry_first_s: float = Field(
+        0.5, gt=0, description="the wait before the second try is anywhere below this; doubles, s"
+    )
+    retry_max_s: float = Field(20.0, gt=0, description="longest wait between tries, unless the server asks for more, s")
+    breaker_failures: int = Field(5, ge=1, description="after so many failures in a row it is left alone for a while")
+    breaker_open_s: float = Field(30.0, gt=0, description="for so long the first time; doubles up to ten minutes, s")
+    price_in: float = Field(0.0, ge=0, description="price of a million tokens of questions, in any currency")
+    price_out: float = Field(0.0, ge=0, description="price of a million tokens of answers, in the same currency")
+    daily_cost: float | None = Field(None, ge=0, description="what a day may cost, in the same currency")
+    daily_tokens: int | None = Field(None, ge=0, description="tokens that a day may take")
+
+
 class ServeSettings(_Room):
     """Where the server listens, under which name and certificate, and what it lets in at most."""
 
@@ -216,6 +255,7 @@ class Settings(BaseSettings):
     recall: RecallSettings = RecallSettings()
     notify: NotifySettings = NotifySettings()
     consolidate: ConsolidateSettings = ConsolidateSettings()
+    reason: ReasonSettings = ReasonSettings()
     serve: ServeSettings = ServeSettings()
 
     @classmethod
