@@ -315,6 +315,17 @@ class Store(EventReads, PeopleReads, CorrectionReads):
 
         return self._write(inside)
 
+    def upkeep(self, work: Callable[[Files], Result]) -> Result:
+        """Run a piece of upkeep with both files in the writer's thread; it minds its own transactions.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        try:
+            return self._write(work)
+        finally:
+            self._generation += 1
+
     def _write(self, work: Callable[[Files], Result]) -> Result:
         if self._writer is None:
             raise StoreError(self.home / MEMORY_FILE, "The memory was opened for reading only; open it for writing.")
