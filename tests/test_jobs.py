@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
+import random
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +15,11 @@ import apsw
 import pytest
 
 from edge.consolidate import Handlers, Worker, build_handlers
-from edge.errors import ClaimHeldError, PostponedError
+from edge.errors import ClaimHeldError, PostponedError, StoreError
 from edge.memory import Store, jobs
+from edge.memory.tiers import working
 from edge.settings import ConsolidateSettings
+from edge.types.media import Mode
 from tests.command import Command, reflectworld
 from tests.memory_support import replayed, segment
 
@@ -67,13 +72,94 @@ def test_a_commit_asks_for_what_follows_from_it_and_a_drain_does_it(store: Store
     assert seen[-1][0] == seen[-1][1] == report.done
 
 
-def test_derived_work_never_changes_what_the_commit_wrote(store: Store) -> None:
-    for i in range(4):
+CRITICAL = (
+    "camera", "source", "trace", "line", "entity", "observation", "utterance", "decision", "sample", "gallery", "name_claim",
+    "name_history", "pending", "key_frame", "crop", "given_name",
+)  # fmt: skip
+
+
+def test_derived_work_never_writes_what_the_commit_wrote(store: Store) -> None:
+    for i in range(24):
         store.commit(segment(i, who=1 if i else None))
-    tables = ("trace", "line", "observation", "utterance", "decision", "gallery", "entity", "name_claim", "key_frame")
-    before = {table: store.rows(f"select * from {table} order by id") for table in tables}
-    Worker(store, build_handlers(store)).drain()
-    assert {table: store.rows(f"select * from {table} order by id") for table in tables} == before
+    before = {table: sorted(store.rows(f"select * from {table}"), key=repr) for table in CRITICAL}
+    refused: list[tuple[str, int]] = []
+
+    def guard(operation: int, table: str | None, *_rest: object) -> int:
+        writes = operation in (apsw.SQLITE_INSERT, apsw.SQLITE_UPDATE, apsw.SQLITE_DELETE)
+        if writes and table in CRITICAL:
+            refused.append((str(table), operation))
+            return apsw.SQLITE_DENY
+        return apsw.SQLITE_OK
+
+    def watched(memory: apsw.Connection) -> None:
+        memory.authorizer = guard
+
+    store.transact(watched)
+    report = Worker(store, build_handlers(store)).drain()
+    assert (refused, report.failed) == ([], 0)
+    assert report.done > 24
+    assert {table: sorted(store.rows(f"select * from {table}"), key=repr) for table in CRITICAL} == before
+    with pytest.raises(StoreError):
+        store.transact(lambda memory: memory.execute("update trace set text = ''") and None)
+    assert refused  # the guard does refuse
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_what_is_derived_at_once_in_parts_or_at_the_end_is_the_same(tmp_path: Path, mode: Mode) -> None:
+    derived = []
+    for every in (1, 9, 1000):
+        with Store.open(tmp_path / str(every)) as store:
+            for i in range(20):
+                draft = segment(i, who=1 if i else None)
+                assert draft.trace is not None
+                store.commit(replace(draft, trace=replace(draft.trace, mode=mode)))
+                if i % every == every - 1:
+                    Worker(store, build_handlers(store)).drain()
+            Worker(store, build_handlers(store)).drain()
+            tree = store.rows(
+                "select level, slot, start, end, traces, text, people, places, things from node order by level, start"
+            )
+            with store.reading() as connection:
+                (state,) = working.states(connection, store.user)
+            derived.append((tree, replace(state, event=0)))
+    assert derived[0] == derived[1] == derived[2]
+
+
+def test_a_kill_between_jobs_repeats_nothing(home: Path) -> None:
+    context = multiprocessing.get_context("forkserver")
+    with Store.open(home) as store:
+        for i in range(60):
+            store.commit(replayed(i))
+        store.transact(lambda memory: memory.execute("create table note_of_test(text text)") and None)
+    chance = random.Random(1)
+    for _ in range(3):
+        child = context.Process(target=note_slowly, args=(str(home),), daemon=True)
+        child.start()
+        child.join(chance.uniform(0.6, 1.2))
+        child.kill()
+        child.join()
+    with Store.open(home) as store:
+        Worker(store, noting_handlers()).drain()
+        assert sorted(notes(store)) == sorted(f"trace {number}" for number in range(1, 61))
+        assert queue(store) == []
+
+
+def noting_handlers() -> Handlers:
+    handlers = Handlers()
+
+    def note(memory: apsw.Connection, job: jobs.Job) -> None:
+        memory.execute("insert into note_of_test values(?)", (f"{job.kind} {job.key}",))
+        time.sleep(0.004)
+
+    handlers.prompt("trace", note)
+    return handlers
+
+
+def note_slowly(home: str) -> None:
+    """The child that is killed."""
+    with Store.open(Path(home)) as store:
+        Worker(store, noting_handlers()).drain()
+        time.sleep(60)
 
 
 def test_a_bad_job_holds_up_no_other_waits_longer_each_time_and_is_set_aside(store: Store, noting: Handlers) -> None:

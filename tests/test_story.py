@@ -144,3 +144,24 @@ def test_the_timeline_and_the_event_of_now_over_http(lived: Path, tmp_path: Path
         Worker(store, build_handlers(store)).drain()
         (working,) = call(build_app(service_on(store), Keys(LOCAL)), "GET", "/api/v1/status").json()["working"]
         assert (working["current"], working["summary"]) == (True, "A kettle boils.")
+
+
+def test_a_correction_on_the_command_line_reaches_what_is_told_of_them(home: Path, reflectworld: Command) -> None:
+    start = moment("2025-03-01T10:00")
+    with Store.open(home) as store:
+        script = Script(store)
+        for i, (key, name) in enumerate(((-1, "Ida"), (-2, "Ada"))):
+            at = start + i * 30
+            script.trace(at, [f"{mention(key)} waters the roses."], entities=[NewEntity(key, EntityKind.PERSON, name, NameSource.USER)],
+                         observations=[seen("person", at, at + 20, "", "a1", key)])  # fmt: skip
+        Worker(store, build_handlers(store)).drain()
+
+    def people() -> dict[str, int]:
+        (event,) = json.loads(reflectworld("timeline", "--level", "event", "--json").out)
+        return {one["title"]: one["moments"] for one in event["people"]}
+
+    assert people() == {"Ida": 1, "Ada": 1}
+    assert reflectworld("people", "merge", "Ida", "Ada").code == 0
+    assert people() == {"Ida": 2}
+    assert reflectworld("people", "undo").code == 0
+    assert people() == {"Ida": 1, "Ada": 1}

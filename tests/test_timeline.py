@@ -188,7 +188,7 @@ MOMENTS = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(moments=MOMENTS, order=st.randoms(use_true_random=False), cuts=st.integers(1, 5))
 def test_the_tree_does_not_depend_on_what_came_first_and_holds_each_trace_once(
     memories: Memories, moments: list[Moment], order: random.Random, cuts: int
@@ -219,7 +219,7 @@ def test_the_tree_does_not_depend_on_what_came_first_and_holds_each_trace_once(
     assert store.rows("pragma foreign_key_check") == []
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(moments=MOMENTS, order=st.randoms(use_true_random=False), at_once=st.booleans())
 def test_what_was_forgotten_or_corrected_leaves_the_tree_that_would_be_there_without_it(
     memories: Memories, moments: list[Moment], order: random.Random, at_once: bool
@@ -276,7 +276,7 @@ def test_forgetting_at_once_leaves_no_word_of_it_above(memories: Memories) -> No
     ]
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     days=st.lists(st.integers(0, 200), min_size=1, max_size=12, unique=True),
     times=st.lists(st.integers(0, 2879), min_size=1, max_size=40, unique=True),
@@ -306,11 +306,11 @@ def test_a_span_is_covered_by_few_nodes_coarse_in_the_middle_and_exact_enough_at
     store = memories.fresh()
     write(
         store,
-        [Moment(day * DAY_S + hour * 3600.0 + i * 60) for day in range(120) for hour in (8, 12, 19) for i in range(3)],
+        [Moment(day * DAY_S + hour * 3600.0 + i * 60) for day in range(80) for hour in (8, 19) for i in range(2)],
     )
     drain(store)
     with store.reading() as connection:
-        for first, last in ((31, 59), (0, 120), (5, 6), (64, 65), (119, 130)):
+        for first, last in ((31, 59), (0, 80), (5, 6), (64, 65), (79, 130)):
             start, end = BEGIN + first * DAY_S, BEGIN + last * DAY_S
             found = timeline_nodes.descend(connection, store.user, start, end, 12)
             assert 1 <= len(found) <= 12
@@ -318,7 +318,7 @@ def test_a_span_is_covered_by_few_nodes_coarse_in_the_middle_and_exact_enough_at
             ((held,),) = store.rows("select count(*) from trace where start >= ? and end <= ?", (start, end))
             assert sum(node.traces for node in found) == held
         assert timeline_nodes.descend(connection, store.user, BEGIN - 9e6, BEGIN - 8e6) == []
-        early = timeline_nodes.descend(connection, store.user, BEGIN, BEGIN + 120 * DAY_S, at=BEGIN + 2.5 * DAY_S)
+        early = timeline_nodes.descend(connection, store.user, BEGIN, BEGIN + 80 * DAY_S, at=BEGIN + 2.5 * DAY_S)
         assert max(node.end for node in early) <= BEGIN + 2.5 * DAY_S
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from edge.app.work import work_through
 from edge.cli import people
 from edge.cli.console import (
     HomeOption,
@@ -117,7 +118,8 @@ def undo_command(
 ) -> None:
     """Take a correction back, whatever came after it; names that you gave, too."""
     number = None if correction is None else _number(correction)
-    with open_for_writing(settings_for(home)) as store:
+    settings = settings_for(home)
+    with open_for_writing(settings) as store:
         if dry_run:
             holding = [one for one in store.corrections(limit=1_000_000) if one.undone_at is None]
             found = next((one for one in holding if number in (None, one.id)), None)
@@ -129,6 +131,7 @@ def undo_command(
                 say(f"{public_id(Kind.CORRECTION, found.id)} would be undone: {sentence(store, found)}")
             return
         record = undo(store, number)
+        work_through(store, settings, None, purpose="reflectworld people")  # what was told of them follows
         if json:
             print_json({"done": True, "correction": correction_json(store, record)})
         else:
@@ -168,6 +171,8 @@ def _correct(
         draft = CorrectionDraft(kind, person, second, sightings_in(sightings))
         words = preview(store, draft)
         record = None if dry_run else store.correct(draft, RULES)
+        if record is not None:
+            work_through(store, settings, None, purpose="reflectworld people")  # what was told of them follows
         if json:
             people = [] if record is None else [store.entity(one) for one in _left(store, record)]
             print_json(

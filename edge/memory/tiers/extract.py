@@ -99,6 +99,11 @@ def spoken(speaker: int | None, name: str | None, words: str) -> str:
     return f"{who}: “{words.strip()}”"
 
 
+def is_spoken(sentence: str) -> bool:
+    """Whether a sentence is an utterance, as `spoken` makes them."""
+    return ": “" in sentence
+
+
 def places_in(texts: Sequence[str]) -> frozenset[str]:
     """The kinds of places that texts speak of."""
     return frozenset(word for text in texts for word in _places(text))

@@ -12,7 +12,7 @@ correction and a forgotten moment all give the tree that would be there had it b
 
 Hours and days are cut on a clock without summer time that is fixed when the memory is made. Whatever changes, one hour and the
 path above it are derived again (`settle`): the cost does not grow with history. A node keeps its id as long as most of what it
-holds stays. docs/adr/0004-timeline.md says why.
+holds stays. docs/adr/0006-timeline.md says why.
 """
 
 from __future__ import annotations

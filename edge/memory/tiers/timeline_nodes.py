@@ -133,7 +133,7 @@ def beside(connection: apsw.Connection, user: str, one: Node, count: int) -> lis
 
 def roots(connection: apsw.Connection, user: str, camera: str | None = None) -> list[Node]:
     """The highest nodes of all cameras (or one), in the order of time."""
-    where = "where n.level = ? and c.user = ? and (? is null or c.name = ?) order by n.start, n.id"
+    where = "where n.level = ? and c.user = ? and (? is null or c.name = ?) order by n.start, c.name, n.id"
     return _nodes(connection, sql(_NODE, where), (TOP, user, camera, camera))
 
 
@@ -164,7 +164,7 @@ def nodes_of_level(
         sql(
             _NODE,
             "where c.user = ? and n.level between ? and ? and (? is null or n.end > ?) and (? is null or n.start < ?)",
-            "and (? is null or c.name = ?) order by n.start desc, n.id desc limit ?",
+            "and (? is null or c.name = ?) order by n.start desc, c.name desc, n.id desc limit ?",
         ),
         (user, low, high, since, since, until, until, camera, camera, limit),
     )

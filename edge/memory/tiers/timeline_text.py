@@ -17,7 +17,7 @@ import apsw
 
 from edge.memory.database import fetch
 from edge.memory.drafts import to_json
-from edge.memory.tiers.extract import Sentence, bare, extract, length, places_in, split, spoken
+from edge.memory.tiers.extract import Sentence, bare, extract, is_spoken, length, places_in, split, spoken
 from edge.memory.tiers.timeline_nodes import CHAPTER, DAY, EVENT, HOUR_S, HOURS, TOP
 
 MODEL: Final = "model"
@@ -173,7 +173,7 @@ def _of_nodes(connection: apsw.Connection, number: int) -> _Content:
         people.update({int(one): count for one, count in json.loads(who).items()})
         places.update(json.loads(where))
         things.update(json.loads(what))
-        sentences += [Sentence(start, sentence) for sentence in split(text)]
+        sentences += [Sentence(start, one, _SPOKEN_WEIGHT if is_spoken(one) else 1.0) for one in split(text)]
     return _Content(
         min((row[0] for row in rows), default=0.0),
         max((row[1] for row in rows), default=0.0),
@@ -207,7 +207,7 @@ def _of_traces(connection: apsw.Connection, number: int) -> _Content:
     people, places, things = Counter[int](), Counter[str](), Counter[str]()
     sentences: list[Sentence] = []
     for trace, start, _, text in rows:
-        told = lines.get(trace) or ([(start, text)] if text else [])
+        told = lines.get(trace) or [(start, one) for one in split(text)]
         sentences += [Sentence(at, bare(words)) for at, words in told]
         heard = said.get(trace, [])
         longest = sorted(heard, key=lambda one: (-length(one[1]), one[0]))[:_UTTERANCES]
