@@ -29,6 +29,7 @@ def test_the_wheel_holds_the_catalogue_the_weights_and_their_licences(wheel: Pat
     assert "edge/_models/catalog.toml" in names
     assert sum(name.startswith("edge/_models/") and name.endswith(".onnx") for name in names) == 4
     assert any("licences" in name for name in names)
+    assert "edge/reason/prompts/repair.md" in names
     assert not any(name.startswith(("tests/", "tools/", "models/")) for name in names)
 
 

@@ -13,6 +13,7 @@ from edge.memory import Store, jobs
 from edge.memory.jobs import JobCounts
 from edge.memory.tiers import working
 from edge.memory.tiers.working import Working
+from edge.reason import Ledger, Totals, open_reasoner
 from edge.settings import Settings
 from edge.types.records import MemoryCounts, SourceRecord
 
@@ -29,6 +30,7 @@ class State:
     busy: tuple[str, ...]  # what other processes do with it now, in words
     free_bytes: int  # on the device that holds it
     jobs: JobCounts  # what is still made of it, and what could not be
+    reason: Totals  # what language models were asked for it
     working: tuple[Working, ...]  # what goes on in front of each camera, or went on last
     titles: Mapping[int, str]  # of those in it
 
@@ -60,6 +62,7 @@ def look(settings: Settings) -> State:
             busy=tuple(store.claims()),
             free_bytes=shutil.disk_usage(settings.home).free,
             jobs=queue,
+            reason=Ledger(settings.home).totals(),
             working=states,
             titles=store.titles({who for state in states for who in state.people}),
         )
@@ -73,6 +76,7 @@ def diagnose(settings: Settings) -> list[Check]:
         ("disk", _disk),
         ("networks", _networks),
         ("models", _models),
+        ("language model", _language_model),
     ):
         checks += _run(name, probe, settings)
     return checks
@@ -140,3 +144,20 @@ def _models(settings: Settings) -> Iterator[Check]:
             continue
         name = f"model {checked.model} ({checked.file})"
         yield Check(name, ok=checked.state == "ok", detail=checked.state, remedy=checked.remedy)
+
+
+def _language_model(settings: Settings) -> Iterator[Check]:
+    if settings.reason.backend == "none":
+        yield Check("language model", ok=True, detail="none is set up; what is made of memories is made without one")
+        return
+    reasoner = open_reasoner(settings.reason, settings.home)
+    try:
+        refusal = reasoner.probe()
+    finally:
+        reasoner.close()
+    if refusal is not None:
+        yield Check("language model", ok=False, detail=refusal.text, remedy=refusal.remedy)
+        return
+    total = reasoner.totals().all
+    asked = f"; {total.answered} of {total.requests} requests were answered so far" if total.requests else ""
+    yield Check("language model", ok=True, detail=f"{reasoner.name} is there{asked}")

@@ -10,7 +10,7 @@ import structlog
 import typer
 
 from edge import __version__
-from edge.cli import cameras, config, corrections, devices, jobs, models, pair, recall, rules, run, state, watch
+from edge.cli import cameras, config, corrections, devices, jobs, models, pair, reason, recall, rules, run, state, watch
 from edge.cli.console import complain, say
 from edge.errors import ReflectWorldError
 
@@ -56,6 +56,7 @@ app.command()(state.status)
 app.command()(state.doctor)
 app.add_typer(jobs.app, name="jobs")
 app.add_typer(models.app, name="models")
+app.add_typer(reason.app, name="reason")
 app.command()(recall.replay)
 app.command(name="recall")(recall.recall)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from edge.cli.console import HomeOption, JsonOption, print_json, say, settings_f
 from edge.clock import iso, to_local, utc_now
 from edge.memory.tiers import timeline
 from edge.memory.tiers.working import Working
+from edge.reason import Totals
 from edge.serve.local import ServiceAbsentError, local_client
 from edge.types.records import Kind, public_id, render
 
@@ -42,6 +44,10 @@ def status(
     if waiting or aside:
         left = f", {aside} were set aside (`reflectworld jobs list --aside`)" if aside else ""
         say(f"  {waiting} jobs wait (`reflectworld jobs run`){left}")
+    total = state.reason.all
+    if total.requests:
+        cost = f", cost {total.cost:.4g} ({state.reason.today.cost:.4g} today)" if total.cost > 0 else ""
+        say(f"  The language model answered {total.answered} of {total.requests} requests{cost}")
     for work in state.busy:
         say(f"  {work} is running")
     for event in state.working:
@@ -52,6 +58,14 @@ def status(
         length = f" of {source.duration:.0f} s" if source.duration else ""
         done = "finished" if source.finished else "not finished: watch it again to go on"
         say(f"  {source.camera}: {source.uri}, {source.position:.0f} s{length}, {done}")
+
+
+def _reason_json(totals: Totals) -> dict[str, object]:
+    return {
+        "purposes": {purpose: asdict(tally) for purpose, tally in totals.purposes.items()},
+        "refusals": dict(totals.refusals),
+        "today": asdict(totals.today),
+    }
 
 
 def _service(home: Path) -> dict[str, Any] | None:
@@ -115,6 +129,7 @@ def _state_json(state: State, running: dict[str, Any] | None) -> dict[str, objec
         "busy": list(state.busy),
         "jobs": {"waiting": dict(state.jobs.waiting), "aside": dict(state.jobs.aside)},
         "working": [_working_json(event, state) for event in state.working],
+        "reason": _reason_json(state.reason),
         "service": running,
         "sources": [
             {

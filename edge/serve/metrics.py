@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from edge.clock import utc_now
 from edge.memory import jobs
+from edge.reason import Ledger, Totals
 from edge.serve.context import Context
 from edge.serve.protocols import CameraState
 from edge.serve.protocols import Scope as DeviceScope
@@ -53,6 +54,7 @@ class _Service(Collector):
             for kind, number in numbers.items():
                 family.add_metric([kind], number)
         yield from (waiting, aside)
+        yield from _reason(Ledger(service.store.home).totals())
         items = GaugeMetricFamily("reflectworld_channel_items", "Fill of a bounded channel", labels=["channel"])
         bound = GaugeMetricFamily("reflectworld_channel_bound", "Bound of a channel", labels=["channel"])
         dropped = CounterMetricFamily("reflectworld_channel_dropped", "Dropped by a channel", labels=["channel"])
@@ -147,3 +149,26 @@ def _gauge(name: str, words: str, value: float) -> Metric:
 
 def _counter(name: str, words: str, value: float) -> Metric:
     return CounterMetricFamily(f"reflectworld_{name}", words, value=value)
+
+
+def _reason(totals: Totals) -> Iterable[Metric]:
+    """What language models were asked."""
+    families = {
+        "requests": "Requests to the language model",
+        "answered": "Requests that it answered in the form asked for",
+        "retries": "Tries after the first",
+        "repairs": "Answers that were sent back",
+        "tokens_in": "Tokens of questions",
+        "tokens_out": "Tokens of answers",
+        "cost": "In the currency of the prices in the settings",
+        "seconds": "That answers took, with all tries",
+    }
+    for figure, words in families.items():
+        family = CounterMetricFamily(f"reflectworld_reason_{figure}", words, labels=["purpose"])
+        for purpose, tally in totals.purposes.items():
+            family.add_metric([purpose], getattr(tally, figure))
+        yield family
+    refusals = CounterMetricFamily("reflectworld_reason_refusals", "Requests that were not answered", labels=["reason"])
+    for why, number in totals.refusals.items():
+        refusals.add_metric([why], number)
+    yield refusals
