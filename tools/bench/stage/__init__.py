@@ -104,8 +104,12 @@ class Stage:
         raise RuntimeError("The box of somebody who has left stays on the dashboard.")
 
     def person(self, patience_s: float = 60.0) -> str:
-        """The id of the first person that is remembered."""
-        return str(self.wait(lambda: next(iter(self.get("/people?limit=1")["items"]), None), patience_s)["id"])
+        """The id of the first person that is remembered by a face."""
+
+        def known() -> Any:
+            return next((one for one in self.get("/people")["items"] if one["face"] is not None), None)
+
+        return str(self.wait(known, patience_s)["id"])
 
     def call_them(self, person: str, name: str) -> None:
         """Name somebody."""

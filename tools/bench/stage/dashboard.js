@@ -1,6 +1,7 @@
 // Notes when the dashboard has drawn a person's box, and when it was told of what.
 (() => {
   const stage = { drawn: [], told: [] };
+  const PERSON = /^person( \d+)?$/;
   window.stage = stage;
   const write = CanvasRenderingContext2D.prototype.fillText;
   CanvasRenderingContext2D.prototype.fillText = function (words, ...more) {
@@ -29,11 +30,11 @@
     const named = (words) => name !== null && words === name;
     const drawn = stage.drawn.filter(([time]) => time >= at);
     return {
-      box: drawn.find(([, words]) => words === "person" || named(words))?.[0] ?? null,
+      box: drawn.find(([, words]) => PERSON.test(words) || named(words))?.[0] ?? null,
       name: drawn.find(([, words]) => named(words))?.[0] ?? null,
       told: stage.told.find(([, captured, person]) => captured >= at && person) ?? null,
     };
   };
   /** When a person's box was drawn last, ms. */
-  stage.last = (name) => stage.drawn.findLast(([, words]) => words === "person" || words === name)?.[0] ?? 0;
+  stage.last = (name) => stage.drawn.findLast(([, words]) => PERSON.test(words) || words === name)?.[0] ?? 0;
 })();
