@@ -21,6 +21,7 @@ from edge.app import Watch, camera_config, open_rooms
 from edge.app.pulse import Pulse, task_name
 from edge.errors import NotFoundError, StoreError, UserError
 from edge.memory import Store
+from edge.memory.tiers import timeline
 from edge.perceive import Perceiver
 from edge.serve import Fill
 from edge.settings import load_settings
@@ -53,6 +54,12 @@ def content(home: Path) -> dict[str, list[object]]:
     return found
 
 
+def told(store: Store) -> set[str]:
+    """The cameras of which the timeline tells."""
+    with store.reading() as connection:
+        return {node.camera for node in timeline.nodes_of_level(connection, store.user, "event") if node.text}
+
+
 @pytest.fixture(scope="module")
 def clips(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("clips")
@@ -74,6 +81,14 @@ def test_two_files_at_once_give_the_memory_of_two_watches(clips: dict[str, Path]
     with running(load_settings(together), *(camera_config(name, str(path)) for name, path in clips.items())) as run:
         run.wait(lambda: all(run.state(name) == "ended" for name in clips), 60)
         assert {event.camera for event in run.of("moment")} == set(clips)
+        # What is derived follows by itself, while the service runs.
+        run.wait(
+            lambda: (
+                not run.service.store.rows("select 1 from job where kind in ('trace', 'timeline')")
+                and told(run.service.store) == set(clips)
+            ),
+            20,
+        )
         assert [event.data["title"] for event in run.of("person")] == ["person 1"]
         sights = [e for e in run.of("sight") if e.camera == "hall"]
         boxes = [seen["box"] for e in sights for seen in e.data["in_view"]]  # type: ignore[attr-defined]

@@ -211,8 +211,8 @@ class Worker:
         if not recurring:
             return
         with self._store.reading() as connection:
-            there = jobs.counts(connection, user)
-        missing = [kind for kind in recurring if kind not in there.waiting and kind not in there.aside]
+            there = jobs.asked_for(connection, user, tuple(recurring))
+        missing = [kind for kind in recurring if kind not in there]
         if missing:
 
             def ask(memory: apsw.Connection) -> None:

@@ -62,7 +62,7 @@ class Job:
 class JobCounts:
     """How full the queue is."""
 
-    waiting: Mapping[str, int]  # kind -> how many, those included that are not due yet
+    waiting: Mapping[str, int]  # kind -> how many, those included that are tried again later
     aside: Mapping[str, int]  # kind -> how many failed too often
 
 
@@ -142,13 +142,22 @@ def all_jobs(connection: apsw.Connection, user: str, *, failed: bool | None = No
 
 
 def counts(connection: apsw.Connection, user: str) -> JobCounts:
-    """How much waits and how much was set aside, by kind."""
+    """How much waits and how much was set aside, by kind; what recurs counts once its time has come."""
     waiting: dict[str, int] = {}
     aside: dict[str, int] = {}
-    each = "select kind, failed, count(*) from job where user = ? group by kind, failed order by kind"
-    for kind, failed, number in fetch(connection, each, (user,)):
+    each = (
+        "select kind, failed, count(*) from job where user = ? and (due <= ? or attempts > 0) group by kind, failed"
+        " order by kind"
+    )
+    for kind, failed, number in fetch(connection, each, (user, utc_now())):
         (aside if failed else waiting)[kind] = number
     return JobCounts(waiting, aside)
+
+
+def asked_for(connection: apsw.Connection, user: str, kinds: tuple[str, ...]) -> set[str]:
+    """Which of some kinds are in the queue, due or not, or were set aside."""
+    there = "select distinct kind from job where user = ? and kind in (select value from json_each(?))"
+    return {kind for (kind,) in fetch(connection, there, (user, json.dumps(kinds)))}
 
 
 def waiting(connection: apsw.Connection, user: str, now: float, kinds: tuple[str, ...]) -> int:
