@@ -129,6 +129,10 @@ class MemorySettings(_Room):
     key_frame_max_px: int = Field(960, ge=160, description="key frames are scaled down to this longer side, px")
     key_frame_quality: int = Field(80, ge=30, le=100, description="JPEG quality of key frames")
     key_file: Path | None = Field(None, description="the key file; default: key in the home folder, mode 0600")
+    backup_folder: Path | None = Field(None, description="backups are made here by themselves; default: none are")
+    backup_h: float = Field(24.0, ge=0, description="from one backup to the next, hours; 0: none")
+    backup_keep: int = Field(7, ge=1, description="so many of the newest backups stay in the folder")
+    examine_h: float = Field(24.0, ge=0, description="from one reading of the whole memory to the next, hours; 0: none")
 
 
 class RecallSettings(_Room):

@@ -228,6 +228,8 @@ def test_a_part_holds_only_what_is_asked_for_and_who_is_in_it(full: Path, home: 
     with Store.open(home) as store:
         assert store.counts().traces == 2
         assert store.integrity() == []
+        assert len(store.rows("select * from timeline_clock")) == 1
+        store.commit(segment(300))  # somebody new, with a number of their own
         store.rebuild_galleries(RULES)
         assert store.integrity() == []
 

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from edge.app.upkeep import examine
+from edge.clock import iso, utc_now
 from edge.errors import ReflectWorldError
 from edge.infer import Catalog, Runtime, verify_models
 from edge.memory import Store, jobs
 from edge.memory.jobs import JobCounts
 from edge.memory.tiers import working
 from edge.memory.tiers.working import Working
+from edge.memory.upkeep import examined, offers
 from edge.reason import Ledger, Totals, open_reasoner
 from edge.settings import Settings
 from edge.types.records import MemoryCounts, SourceRecord
 
 _LOW_DISK = 500_000_000  # bytes: about a week of one camera
+_LATE = 3  # times the wait between backups after which something is wrong with them
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +72,17 @@ def look(settings: Settings) -> State:
         )
 
 
-def diagnose(settings: Settings) -> list[Check]:
-    """Look at everything that has to be in order, the worst not hiding the rest."""
+def diagnose(settings: Settings, *, deep: bool = False) -> list[Check]:
+    """Look at everything that has to be in order, the worst not hiding the rest.
+
+    Args:
+        settings: all.
+        deep: read the memory whole, which takes time that grows with it.
+    """
     checks: list[Check] = []
     for name, probe in (
-        ("memory", _memory),
+        ("memory", _whole if deep else _glance),
+        ("backups", _backups),
         ("disk", _disk),
         ("networks", _networks),
         ("models", _models),
@@ -89,24 +99,35 @@ def _run(name: str, probe: Callable[[Settings], Iterator[Check]], settings: Sett
         return [Check(name, ok=False, detail=str(error))]
 
 
-def _memory(settings: Settings) -> Iterator[Check]:
+def _whole(settings: Settings) -> Iterator[Check]:
+    yield from _memory(settings, lambda store: examine(store).problems)
+
+
+def _glance(settings: Settings) -> Iterator[Check]:
+    yield from _memory(settings, Store.glance)
+    last = examined.last(settings.home)
+    if last is not None:
+        found = "; ".join(last.problems[:3]) or "nothing was wrong"
+        remedy = "" if not last.problems else "`reflectworld doctor --deep` reads it again."
+        yield Check("examined", ok=not last.problems, detail=f"read whole at {iso(last.at)}: {found}", remedy=remedy)
+
+
+def _memory(settings: Settings, look_over: Callable[[Store], Sequence[str]]) -> Iterator[Check]:
     if not (settings.home / "memory.db").exists():
         yield Check("memory", ok=True, detail=f"none at {settings.home} yet; `reflectworld watch` makes it")
         return
     with Store.open(settings.home, settings.memory, user=settings.user, readonly=True) as store:
-        problems = store.integrity()
+        problems = look_over(store)
         counts = store.counts()
         yield Check("key", ok=True, detail=store.key_source)
         yield _queue(store)
     if problems:
-        yield Check(
-            "memory", ok=False, detail="; ".join(problems[:3]), remedy="Keep a copy of the folder before anything else."
-        )
+        yield Check("memory", ok=False, detail="; ".join(problems[:3]), remedy=offers.offer(settings.home))
     else:
         yield Check(
             "memory",
             ok=True,
-            detail=f"whole: {counts.traces} moments in {counts.bytes / 1e6:.1f} MB at {settings.home}",
+            detail=f"in order: {counts.traces} moments in {counts.bytes / 1e6:.1f} MB at {settings.home}",
         )
 
 
@@ -117,6 +138,17 @@ def _queue(store: Store) -> Check:
     detail = f"{waiting} wait" + (f", {aside} were set aside" if aside else "")
     remedy = "`reflectworld jobs list --aside` tells why; `reflectworld jobs retry` tries again." if aside else ""
     return Check("jobs", ok=not aside, detail=detail, remedy=remedy)
+
+
+def _backups(settings: Settings) -> Iterator[Check]:
+    found = offers.newest(settings.home)
+    if found is None:
+        yield Check("backups", ok=True, detail="none is known; `reflectworld backup FOLDER` makes one")
+        return
+    at, path = found
+    late = settings.memory.backup_folder is not None and utc_now() - at > _LATE * settings.memory.backup_h * 3600
+    remedy = f"See whether “{settings.memory.backup_folder}” is there and has room." if late else ""
+    yield Check("backups", ok=not late, detail=f"the newest is of {iso(at)}: {path}", remedy=remedy)
 
 
 def _disk(settings: Settings) -> Iterator[Check]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 import psutil
 
+from edge.app.upkeep import add_upkeep
 from edge.consolidate import Worker, WorkReport, build_handlers
 from edge.errors import ClaimHeldError
 from edge.infer import TextEmbedder
@@ -23,6 +24,7 @@ def build_worker(
 ) -> Worker:
     """The worker of one process; arguments as those of `Worker`."""
     handlers = build_handlers(store, embedder)
+    add_upkeep(handlers, store, settings.memory)
     return Worker(store, handlers, settings.consolidate, purpose=purpose, busy=busy)
 
 

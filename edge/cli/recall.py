@@ -35,12 +35,13 @@ from edge.cli.console import (
     settings_for,
 )
 from edge.cli.nodes import FRONTIER, list_nodes
-from edge.clock import iso, parse_instant, to_local, utc_now
+from edge.cli.spans import bound, moment
+from edge.clock import iso, to_local
 from edge.errors import ModelError, NotFoundError, QuestionError, SettingsError, SourceError
 from edge.infer import Catalog, Runtime, TextEmbedder
 from edge.memory import Store
 from edge.notify import Notifier, command
-from edge.recall import Answer, Filters, Level, Recall, Result, read_queries, refused, to_line, understand_when
+from edge.recall import Answer, Filters, Level, Recall, Result, read_queries, refused, to_line
 from edge.settings import Settings
 from edge.types.records import Kind, TraceRecord, parse_id, public_id
 
@@ -82,12 +83,12 @@ def ask(
     “Remind me …”, “tell me when …” and “remember that …” are kept instead (see `reflectworld rules`).
     """
     settings = settings_for(home)
-    moment = None if at is None else _moment(at, end=True)
+    asked = None if at is None else moment(at, end=True)
     if at is None and command(question):
         _order(question, settings, json=json)
         return
     with open_for_reading(settings) as store:
-        answer = Recall(store, _embedder(settings), settings.recall).ask(question, moment)
+        answer = Recall(store, _embedder(settings), settings.recall).ask(question, asked)
         if json:
             print_json(_answer_json(answer))
         else:
@@ -119,7 +120,7 @@ def search(
 ) -> None:
     """Search the memory by words and by meaning, best first."""
     settings = settings_for(home)
-    filters = Filters(_bound(since, end=False), _bound(until, end=True), camera, person)
+    filters = Filters(bound(since, end=False), bound(until, end=True), camera, person)
     with open_for_reading(settings) as store:
         results = Recall(store, _embedder(settings), settings.recall).search(level, query, filters, k)
     if json:
@@ -159,8 +160,8 @@ def timeline(
             list_nodes(
                 store,
                 level.value,
-                since=_bound(since, end=False),
-                until=_bound(until, end=True),
+                since=bound(since, end=False),
+                until=bound(until, end=True),
                 camera=camera,
                 person=entity,
                 limit=limit,
@@ -168,7 +169,7 @@ def timeline(
             )
             return
         records = store.traces(
-            since=_bound(since, end=False), until=_bound(until, end=True), camera=camera, entity=entity, limit=limit
+            since=bound(since, end=False), until=bound(until, end=True), camera=camera, entity=entity, limit=limit
         )
         records.reverse()
         titles = store.titles({entity for record in records for entity in record.entities})
@@ -350,24 +351,6 @@ def _embedder(settings: Settings) -> TextEmbedder | None:
     except ModelError as error:
         complain(f"Note: only words are matched, not meaning: {error}")
         return None
-
-
-def _bound(text: str | None, *, end: bool) -> float | None:
-    return None if text is None else _moment(text, end=end)
-
-
-def _moment(text: str, *, end: bool) -> float:
-    """An instant, or the beginning or end of a span in words; a bare date is its whole day."""
-    when = understand_when(text, utc_now()) if "T" not in text else None
-    found = None if when is None else when.end if end else when.start
-    if found is not None:
-        return found
-    try:
-        return parse_instant(text)
-    except (ValueError, OverflowError) as error:
-        raise SettingsError(
-            f"“{text[:60]}” is not a time; write 2025-01-03T09:12:00, 2025-01-03, or words such as “yesterday”."
-        ) from error
 
 
 def _person(store: Store, person: str | None) -> int | None:

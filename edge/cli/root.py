@@ -10,7 +10,22 @@ import structlog
 import typer
 
 from edge import __version__
-from edge.cli import cameras, config, corrections, devices, jobs, models, pair, reason, recall, rules, run, state, watch
+from edge.cli import (
+    cameras,
+    config,
+    corrections,
+    devices,
+    jobs,
+    models,
+    pair,
+    reason,
+    recall,
+    rules,
+    run,
+    state,
+    upkeep,
+    watch,
+)
 from edge.cli.console import complain, say
 from edge.errors import ReflectWorldError
 
@@ -57,6 +72,11 @@ app.command()(state.doctor)
 app.add_typer(jobs.app, name="jobs")
 app.add_typer(models.app, name="models")
 app.add_typer(reason.app, name="reason")
+app.command()(upkeep.export)
+app.command(name="import")(upkeep.import_)
+app.command()(upkeep.backup)
+app.command()(upkeep.restore)
+app.command()(upkeep.rekey)
 app.command()(recall.replay)
 app.command(name="recall")(recall.recall)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -94,9 +94,15 @@ def _say_service(running: dict[str, Any] | None) -> None:
             say(f"  channel {name}: {fill['items']} of {fill['bound']} wait, {fill['dropped']} dropped")
 
 
-def doctor(json: JsonOption = False, home: HomeOption = None) -> None:
+def doctor(
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Read every page and row of the memory; takes longer the more there is.")
+    ] = False,
+    json: JsonOption = False,
+    home: HomeOption = None,
+) -> None:
     """Check the memory, its key, the models, the networks and the disk; the exit status is 1 when something is wrong."""
-    checks = diagnose(settings_for(home))
+    checks = diagnose(settings_for(home), deep=deep)
     if json:
         print_json(
             [{"check": check.name, "ok": check.ok, "detail": check.detail, "remedy": check.remedy} for check in checks]

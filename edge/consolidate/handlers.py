@@ -59,6 +59,17 @@ class Handlers:
         self._prompt[kind] = lambda memory, job: work(memory, job.user, job.due)
         self._every[kind] = seconds
 
+    def patient_every(self, kind: str, seconds: float, work: Patient) -> None:
+        """Register patient work that recurs.
+
+        Args:
+            kind: of job.
+            seconds: from one time to the next.
+            work: as for `patient`; it asks for the next time itself, in the transaction of `jobs.finish`.
+        """
+        self._patient[kind] = work
+        self._every[kind] = seconds
+
     @property
     def kinds_prompt(self) -> tuple[str, ...]:
         """Kinds of prompt jobs."""

@@ -353,6 +353,24 @@ class Store(EventReads, PeopleReads, CorrectionReads):
         )
         return MemoryCounts(traces, numbers[0], numbers[1], entities, numbers[2], first, last, size)
 
+    def glance(self) -> list[str]:
+        """Look a memory over without reading all of it; takes milliseconds however large it is.
+
+        Returns:
+            What is wrong, one sentence each; empty: nothing was found.
+        """
+        found = []
+        for file in (MEMORY_FILE, FRAMES_FILE):
+            try:
+                with (
+                    translated(self.home / file, self._key),
+                    closing(connect(self.home / file, self._key, readonly=True)) as opened,
+                ):
+                    sentinels.touch(opened)
+            except ReflectWorldError as error:
+                found.append(str(error))
+        return found
+
     def integrity(self) -> list[str]:
         """Examine both files thoroughly; takes time that grows with them.
 

@@ -133,8 +133,6 @@ class _Import:
         columns = Columns(self.memory, table.name)
         batch: list[dict[str, Any]] = []
         count, last = 0, 0
-        if table.single:
-            self.memory.execute(f"delete from {table.name}")
         for row in self.source.rows(f"{table.name}.jsonl"):
             values = checked(self.source, table, columns, row)
             if table.identified:
@@ -145,6 +143,9 @@ class _Import:
             if place is None:
                 self.report.left_out += 1
                 continue
+            if table.single:
+                self.memory.execute(f"delete from {table.name}")
+                batch = []
             batch.append(place)
             count += 1
             if len(batch) == _ROWS:
@@ -304,6 +305,10 @@ class _Import:
                     (name,),
                 )
                 self.memory.execute("update sqlite_sequence set seq = max(seq, ?) where name = ?", (last, name))
+        self.memory.execute(
+            "insert into entity_number select user, iif(kind = 'voice', 'voice', 'person') series, max(number) from entity"
+            " where true group by 1, 2 on conflict do update set last = max(last, excluded.last)"
+        )
 
     def _derive(self) -> None:
         """Make what came findable, and ask for all that is derived from it."""
