@@ -223,25 +223,26 @@ class Worker:
 
     def _prompt(self, tell: Callable[[], None] = lambda: None) -> bool:
         """Do prompt work until none is due; whether there was any."""
-        worked = False
-        while not self.stopping():
-            outcomes = self._store.transact(self._batch)
-            if not outcomes:
-                break
+        worked, more = False, True
+        while more and not self.stopping():
+            outcomes, more = self._store.transact(self._batch)
             self._count(outcomes)
-            worked = True
-            tell()
+            worked = worked or bool(outcomes)
+            if outcomes:
+                tell()
         return worked
 
-    def _batch(self, memory: apsw.Connection) -> list[_Outcome]:
-        """Some prompt jobs inside one transaction."""
+    def _batch(self, memory: apsw.Connection) -> tuple[list[_Outcome], bool]:
+        """Prompt jobs inside one transaction, those included that they ask for; and whether there may be more."""
         began, now = monotonic(), self._now()
         outcomes: list[_Outcome] = []
-        for job in jobs.next_due(memory, self._store.user, now, kinds=self._handlers.kinds_prompt, limit=_BATCH):
-            outcomes.append(self._derive(memory, job, now))
-            if monotonic() - began > _BATCH_S:
-                break
-        return outcomes
+        kinds = self._handlers.kinds_prompt
+        while batch := jobs.next_due(memory, self._store.user, now, kinds=kinds, limit=_BATCH):
+            for job in batch:
+                outcomes.append(self._derive(memory, job, now))
+                if monotonic() - began > _BATCH_S or self.stopping():
+                    return outcomes, True
+        return outcomes, False
 
     def _derive(self, memory: apsw.Connection, job: Job, now: float) -> _Outcome:
         began = monotonic()
