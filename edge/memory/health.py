@@ -38,7 +38,12 @@ def problems(memory: apsw.Connection, frames: apsw.Connection) -> list[str]:
     """
     found = []
     for name, connection in (("memory.db", memory), ("frames.db", frames)):
-        found += [f"{name}: {text}" for (text,) in fetch(connection, "pragma quick_check") if text != "ok"]
+        try:
+            found += [f"{name}: {text}" for (text,) in fetch(connection, "pragma quick_check") if text != "ok"]
+        except (apsw.CorruptError, apsw.NotADBError) as error:
+            found.append(f"{name}: a page is damaged ({error}).")
+    if any("a page is damaged" in one for one in found):
+        return found  # what else is wrong could be of that
     broken = len(fetch(memory, "pragma foreign_key_check"))
     if broken:
         found.append(f"memory.db: {broken} rows refer to rows that are not there.")

@@ -6,6 +6,7 @@ examined), and only then renamed: what has the name of a backup is one. docs/bac
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import secrets
@@ -33,6 +34,7 @@ from edge.settings import MemorySettings
 SUFFIX: Final = ".rwbackup"
 PASSPHRASE_VARIABLE: Final = "REFLECTWORLD_BACKUP_PASSPHRASE"  # noqa: S105 -- the name of a variable
 _NAMED: Final = re.compile(r"reflectworld-\d{8}T\d{6}Z(-\d+)?\.rwbackup")
+_PART: Final = re.compile(r"\..+\.[0-9a-f]{8}\.rwbackup\.part")
 _COUNTED: Final = ("trace", "observation", "utterance", "entity", "key_frame", "crop")
 _OPEN: Final = os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -85,10 +87,12 @@ def make(
     path = _free_name(target, created) if folder else target
     if path.exists():
         raise BackupError(f"“{path}” is there already; give another name, or a folder.")
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}{SUFFIX}.part")
     with _writing(path):
+        _clear(path.parent)
         descriptor = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | _OPEN, 0o600)
         try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
             report = _fill(home, settings, descriptor, path, passphrase, created, progress)
             part.rename(path)
             sync(path.parent)
@@ -166,6 +170,21 @@ def counted(memory: apsw.Connection, frames: apsw.Connection) -> dict[str, int]:
         for table in ("frame", "crop")
     )
     return found
+
+
+def _clear(folder: Path) -> None:
+    """Remove what backups that were cut off have left: nobody holds a lock on it."""
+    for path in folder.iterdir():
+        if not _PART.fullmatch(path.name) or path.is_symlink() or not path.is_file():
+            continue
+        descriptor = os.open(path, os.O_RDONLY | _OPEN)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink(missing_ok=True)
+        except BlockingIOError:
+            continue  # another one is being made
+        finally:
+            os.close(descriptor)
 
 
 def _rotate(folder: Path, keep: int) -> tuple[Path, ...]:
