@@ -322,6 +322,23 @@ def test_a_span_is_covered_by_few_nodes_coarse_in_the_middle_and_exact_enough_at
         assert max(node.end for node in early) <= BEGIN + 2.5 * DAY_S
 
 
+def test_what_is_above_follows_a_minute_later_while_a_service_runs_and_is_found_at_once(memories: Memories) -> None:
+    store = memories.fresh()
+    worker = Worker(store, build_handlers(store))
+    write(store, [Moment(0.0, text="A cup.")])
+    worker.step()
+    assert store.rows("select text from node where level = ?", (DAY,)) == [("A cup.",)]
+    write(store, [Moment(30.0, text="A dog.")])
+    worker.step()
+    assert store.rows("select text from node where level = ?", (CHAPTER,)) == [("A cup.\nA dog.",)]
+    assert store.rows("select text from node where level = ?", (DAY,)) == [("A cup.",)]
+    with store.reading() as connection:
+        (found,) = timeline_nodes.descend(connection, store.user, BEGIN + 35, BEGIN + 90)
+    assert found.text == "A dog."
+    worker.drain()
+    assert store.rows("select text from node where level = ?", (DAY,)) == [("A cup.\nA dog.",)]
+
+
 def test_a_text_of_a_model_stays_until_its_ground_changes(memories: Memories) -> None:
     store = memories.fresh()
     write(store, [Moment(i * 30.0) for i in range(4)])
@@ -373,3 +390,9 @@ def test_any_text_can_be_summarised(texts: list[tuple[str, float]], words: int) 
     assert sum(map(extract.length, chosen)) <= max(words, 41)
     assert chosen == extract.extract(told, words)
     assert bool(chosen) == any(text.strip() for text, _ in texts)
+
+
+def test_a_script_without_spaces_is_no_single_word() -> None:
+    chosen = extract.extract([extract.Sentence(0.0, "字" * 5000), extract.Sentence(1.0, "She waters the plants.")], 50)
+    assert sum(map(len, chosen)) < 800
+    assert "She waters the plants." in chosen

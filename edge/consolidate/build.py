@@ -21,6 +21,7 @@ def build_handlers(store: Store, embedder: Embedder | None = None) -> Handlers:
     handlers.prompt(jobs.RETRACE, derive_trace_again)
     handlers.prompt(jobs.REENTITY, derive_entity_again)
     handlers.prompt(timeline.TIMELINE, timeline.settle_job)
+    handlers.prompt(timeline.ABOVE, timeline.settle_above_job, lazy=True)
     if embedder is not None:
         handlers.patient("embed", lambda job, _stopping: embed_again(store, embedder, job))
     return handlers

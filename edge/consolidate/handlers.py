@@ -25,17 +25,21 @@ class Handlers:
 
     _prompt: dict[str, Prompt] = field(default_factory=dict)
     _patient: dict[str, Patient] = field(default_factory=dict)
+    _lazy: set[str] = field(default_factory=set)
     _every: dict[str, float] = field(default_factory=dict)
 
-    def prompt(self, kind: str, work: Prompt) -> None:
+    def prompt(self, kind: str, work: Prompt, *, lazy: bool = False) -> None:
         """Register deterministic work.
 
         Args:
             kind: of job.
             work: (memory, job): derives inside the writer's transaction, milliseconds at most. The worker has already taken
                 the job out of the queue in the same transaction; an exception puts it back and counts as a failure.
+            lazy: a thread does it once a minute only, because it is asked for with each moment; a drain does it at once.
         """
         self._prompt[kind] = work
+        if lazy:
+            self._lazy.add(kind)
 
     def patient(self, kind: str, work: Patient) -> None:
         """Register work that may take long.
@@ -74,6 +78,11 @@ class Handlers:
     def kinds_prompt(self) -> tuple[str, ...]:
         """Kinds of prompt jobs."""
         return tuple(self._prompt)
+
+    @property
+    def kinds_at_once(self) -> tuple[str, ...]:
+        """Kinds of prompt jobs that are not lazy."""
+        return tuple(kind for kind in self._prompt if kind not in self._lazy)
 
     @property
     def kinds_patient(self) -> tuple[str, ...]:

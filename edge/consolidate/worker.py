@@ -31,6 +31,7 @@ log = structlog.get_logger(__name__)
 CLAIM = "jobs"  # what the process that works on the queue holds
 _BATCH = 64  # prompt jobs in one transaction, at most
 _BATCH_S = 0.05  # after this the transaction ends: commits wait for it, s
+_LAZY_S = 60.0  # from one time that lazy work is done to the next, s
 _AGAIN_S = 10.0  # until the next try after the memory failed, s
 _HELD_S = 2.0  # until the next try while another process works on the queue, s
 # Trouble with the files, whatever job notices it.
@@ -97,6 +98,7 @@ class Worker:
         self._now = now
         self._stopping = threading.Event()
         self._wake = threading.Event()
+        self._lazy_from = 0.0  # monotonic: lazy work is done again
         self._rest_until = 0.0  # monotonic: patient work pauses
         self._thread: threading.Thread | None = None
 
@@ -158,11 +160,15 @@ class Worker:
         """
         self._recur()
         before = self.report.done
-        if not self._due(self._handlers.kinds_prompt + self._handlers.kinds_patient):
+        lazily = monotonic() >= self._lazy_from
+        prompt = self._handlers.kinds_prompt if lazily else self._handlers.kinds_at_once
+        if not self._due(prompt + self._handlers.kinds_patient):
             return 0
         try:
             with self._store.claim(CLAIM, self._purpose):
-                self._prompt()
+                self._prompt(prompt)
+                if lazily:
+                    self._lazy_from = monotonic() + _LAZY_S
                 self._patiently()
         except ClaimHeldError:
             self._rest_until = max(self._rest_until, monotonic() + _HELD_S)
@@ -190,7 +196,7 @@ class Worker:
         with self._store.claim(CLAIM, self._purpose):
             tell()
             while not self.stopping():
-                worked = self._prompt(tell)
+                worked = self._prompt(self._handlers.kinds_prompt, tell)
                 job = self._next_patient()
                 if job is not None:
                     self._one(job)
@@ -221,22 +227,21 @@ class Worker:
 
             self._store.transact(ask)
 
-    def _prompt(self, tell: Callable[[], None] = lambda: None) -> bool:
+    def _prompt(self, kinds: tuple[str, ...], tell: Callable[[], None] = lambda: None) -> bool:
         """Do prompt work until none is due; whether there was any."""
         worked, more = False, True
         while more and not self.stopping():
-            outcomes, more = self._store.transact(self._batch)
+            outcomes, more = self._store.transact(lambda memory: self._batch(memory, kinds))
             self._count(outcomes)
             worked = worked or bool(outcomes)
             if outcomes:
                 tell()
         return worked
 
-    def _batch(self, memory: apsw.Connection) -> tuple[list[_Outcome], bool]:
+    def _batch(self, memory: apsw.Connection, kinds: tuple[str, ...]) -> tuple[list[_Outcome], bool]:
         """Prompt jobs inside one transaction, those included that they ask for; and whether there may be more."""
         began, now = monotonic(), self._now()
         outcomes: list[_Outcome] = []
-        kinds = self._handlers.kinds_prompt
         while batch := jobs.next_due(memory, self._store.user, now, kinds=kinds, limit=_BATCH):
             for job in batch:
                 outcomes.append(self._derive(memory, job, now))
@@ -276,7 +281,7 @@ class Worker:
             if self._now() - max(job.created, job.due) < self._settings.patience_s and self._busy():
                 return
             self._one(job)
-            self._prompt()  # what was remembered meanwhile comes first
+            self._prompt(self._handlers.kinds_at_once)  # what was remembered meanwhile comes first
         self._rest_until = monotonic() + (monotonic() - began)
 
     def _one(self, job: Job) -> None:

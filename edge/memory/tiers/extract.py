@@ -23,6 +23,7 @@ _SHORT: Final = 4  # words: shorter sentences are no better for it
 _NOTHING: Final = 1e-9  # worth of a sentence that tells nothing
 _PERSON: Final = 1.5  # what somebody who takes part is worth: as a rare word
 _LONGEST: Final = 40  # words of a sentence; a longer one is cut
+_LONG_WORD: Final = 15  # signs: what is longer counts as several words
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _BREAK = re.compile(r"(?:(?<=[.!?…])|(?<=[.!?…][”\"’]))\s+(?=[^\sa-z])")
 _COMMON: Final = 6.0  # Zipf frequency from which a word tells nothing: "and", "there", "about"
@@ -49,8 +50,8 @@ def split(text: str) -> list[str]:
 
 
 def length(text: str) -> int:
-    """How many words a text has; a mention is one."""
-    return len(text.split())
+    """How many words a text has; a mention is one. Scripts without spaces count by their signs."""
+    return max(len(text.split()), math.ceil(len(text) / _LONG_WORD))
 
 
 def extract(candidates: Iterable[Sentence], words: int) -> tuple[str, ...]:
@@ -127,6 +128,11 @@ def _places(text: str) -> frozenset[str]:
     return frozenset(found.lower() for found in _PLACE.findall(text))
 
 
+def terms(text: str) -> frozenset[str]:
+    """What a text tells: its words that are not said everywhere, without plurals, in lower case; people are left out."""
+    return frozenset(term for term in _terms(text) if not term.startswith("{"))
+
+
 @lru_cache(maxsize=8192)
 def _terms(text: str) -> tuple[str, ...]:
     people = [f"{{{who}}}" for who in mentioned(text)]
@@ -152,5 +158,6 @@ def _stem(word: str) -> str:
 
 
 def _shortened(text: str) -> str:
-    words = text.split(" ")
-    return text if len(words) <= _LONGEST else " ".join(words[:_LONGEST]) + " …"
+    if length(text) <= _LONGEST:
+        return text
+    return " ".join(text.split(" ")[:_LONGEST])[: _LONGEST * _LONG_WORD - 2] + " …"

@@ -45,6 +45,8 @@ ROTATION: Final = 18  # traces of an event at most
 GAP_S: Final = 30.0  # a longer gap ends an event (ReflectWorld-MM: 30 s)
 
 TIMELINE: Final = "timeline"  # kind of job: an hour of a camera changed
+ABOVE: Final = "timeline-above"  # kind of job: what is told above the chapters of a camera is behind
+_LATER: Final = jobs.AT_ONCE - 20
 _SOON: Final = jobs.AT_ONCE - 10  # when all traces that wait are looked at, so that an hour is derived once
 
 Span = tuple[float, float]
@@ -88,19 +90,42 @@ def derive(memory: apsw.Connection, traces: Iterable[int]) -> None:
 
 
 def settle_job(memory: apsw.Connection, job: jobs.Job) -> None:
-    """Do a job `timeline`."""
+    """Do a job `timeline`: the hour at once; what is told above chapters is asked for."""
     camera, hour = map(int, job.key.split(":"))
-    settle(memory, camera, hour)
+    settle(memory, camera, hour, top=CHAPTER)
+    jobs.enqueue(memory, job.user, ABOVE, camera, priority=_LATER)
 
 
-def settle(memory: apsw.Connection, camera: int, hour: int) -> None:
-    """Derive an hour of a camera and all above it from the traces that there are."""
+def settle_above_job(memory: apsw.Connection, job: jobs.Job) -> None:
+    """Do a job `timeline-above`."""
+    refresh(memory, int(job.key))
+
+
+def settle(memory: apsw.Connection, camera: int, hour: int, *, top: int = TOP) -> None:
+    """Derive an hour of a camera and all above it from the traces that there are; texts up to the level `top`."""
     if _arrange_hour(memory, camera, hour):
         _arrange_day(memory, camera, hour // HOURS)
-    refresh(memory, camera)
+    refresh(memory, camera, top)
+    _widen(memory, camera, hour)
     ((latest,),) = fetch(memory, "select max(start) from trace where camera = ?", (camera,))
     if latest is None or hour >= (latest + clock_offset(memory)) // HOUR_S - 1:  # it looks back for some minutes
         working.derive(memory, camera)
+
+
+def _widen(memory: apsw.Connection, camera: int, hour: int) -> None:
+    """Let the nodes above an hour reach as far as it does already, so that whoever goes down from the top comes there."""
+    ((start, end, number),) = fetch(
+        memory,
+        "select min(start), max(end), max(id) from node where camera = ? and level = ? and slot = ?",
+        (camera, CHAPTER, hour),
+    )
+    if number is not None:
+        memory.execute(
+            "with recursive up(id) as (select ?1 union all select n.parent from up join node n on n.id = up.id"
+            " where n.parent is not null) update node set start = min(start, ?2), end = max(end, ?3)"
+            " where id in (select id from up) and level > ?4 and (start > ?2 or end < ?3)",
+            (number, start, end, CHAPTER),
+        )
 
 
 def _touch(memory: apsw.Connection, trace: int) -> None:

@@ -22,6 +22,7 @@ from edge.memory.tiers.timeline_nodes import CHAPTER, DAY, EVENT, HOUR_S, HOURS,
 
 MODEL: Final = "model"
 EXTRACTIVE: Final = "extractive"
+KEPT: Final = "kept"  # extractive, after a model had written nothing better
 _WORDS: Final = {EVENT: 50, CHAPTER: 70, DAY: 110}  # of a text at most
 _WORDS_ELSE: Final = 90
 _PEOPLE, _PLACES, _THINGS = 16, 8, 12  # that a node names
@@ -54,10 +55,10 @@ class Ground:
     texts: tuple[tuple[float, str], ...]  # (UTC POSIX seconds, text with mentions) in the order of time
 
 
-def refresh(memory: apsw.Connection, camera: int) -> int:
-    """Bring the dirty nodes of a camera up to date, from below upwards; how many were looked at."""
+def refresh(memory: apsw.Connection, camera: int, top: int = TOP) -> int:
+    """Bring the dirty nodes of a camera up to date, from below upwards to the level `top`; how many were looked at."""
     looked = 0
-    for level in range(EVENT, TOP + 1):
+    for level in range(EVENT, top + 1):
         rows = fetch(
             memory, "select id from node where camera = ? and level = ? and dirty order by id", (camera, level)
         )
@@ -83,7 +84,7 @@ def rewrite(memory: apsw.Connection, made_from: Ground, text: str) -> int | None
     Args:
         memory: the writer's connection.
         made_from: what it was made from.
-        text: with mentions of people who are in `made_from` only; cut at its number of words.
+        text: a sentence a line, with mentions of people who are in `made_from` only; cut at its number of words.
 
     Returns:
         The camera whose nodes are to be refreshed (`refresh`); None: what it was made from has changed, and nothing was
@@ -97,11 +98,20 @@ def rewrite(memory: apsw.Connection, made_from: Ground, text: str) -> int | None
     if not rows:
         return None
     camera, parent = rows[0]
+    lines = [" ".join(line.split()) for line in text.split("\n")]
     words = text.split()
-    clean = " ".join(words[: made_from.words]) + (" …" if len(words) > made_from.words else "")
+    clean = "\n".join(lines) if len(words) <= made_from.words else " ".join(words[: made_from.words]) + " …"
     memory.execute("update node set text = ?, summary_source = ? where id = ?", (clean, MODEL, made_from.node))
     memory.execute("update node set dirty = 1 where id = ?", (parent,))
     return int(camera)
+
+
+def keep(memory: apsw.Connection, made_from: Ground) -> None:
+    """Keep the extractive text of a node until its ground changes: a model had its try. Inside a transaction."""
+    memory.execute(
+        "update node set summary_source = ? where id = ? and digest = ? and summary_source = ?",
+        (KEPT, made_from.node, made_from.digest, EXTRACTIVE),
+    )
 
 
 def unwritten(connection: apsw.Connection, user: str, now: float, limit: int) -> list[int]:
