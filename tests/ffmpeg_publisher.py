@@ -1,7 +1,7 @@
 """Publishes with FFmpeg's own WHIP muxer: python -m tests.ffmpeg_publisher URL KEY SECONDS CERTIFICATE PRIVATE_KEY.
 
 A process of its own, because the muxer holds Python's lock while it waits for the server's answer. It is given a
-certificate (elliptic curve, PEM) because aiortc's handshake fails with the one that FFmpeg makes itself with GnuTLS.
+certificate (PEM) because the one that FFmpeg makes itself with GnuTLS is of P-224, a curve that OpenSSL refuses.
 """
 
 from __future__ import annotations

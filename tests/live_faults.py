@@ -31,9 +31,7 @@ from tests.live_support import CameraServer, Running, running, settings_with
 from tests.media import pan, photo, write_clip
 from tests.netns import Cable, cable, call_inside
 from tests.test_capture_live import serving
-from tests.webrtc_support import KEY, Photographs, Server, certificate_files, client, served
-
-BINDINGS = "/usr/bin/python3"  # Debian's, which its GStreamer bindings are for
+from tests.webrtc_support import BINDINGS, KEY, Photographs, Server, certificate_files, client, served
 
 
 @dataclass(frozen=True)

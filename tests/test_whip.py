@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import subprocess
 import sys
 import time
+from fractions import Fraction
 from pathlib import Path
 
 import av
 import httpx
 import numpy as np
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import rsa
 
+from edge.serve.dtls import Certificate, peer_connection
 from edge.serve.peers import PeerLimits
+from edge.serve.repair import stands_alone
 from edge.serve.whip import Lateness
-from tests.media import babble, hush
+from tests.media import babble, hush, pan, photo
 from tests.webrtc_support import (
     ASK_KEY,
+    BINDINGS,
     KEY,
     OTHER_KEY,
     MemoryService,
@@ -29,6 +37,8 @@ from tests.webrtc_support import (
     served,
     until,
 )
+
+DAY = dt.timedelta(days=1)
 
 
 def test_pictures_and_sound_arrive_stamped_and_whole() -> None:
@@ -132,6 +142,42 @@ def test_several_publish_and_the_same_device_takes_over_from_itself() -> None:
     asyncio.run(run())
 
 
+def test_a_publisher_with_an_rsa_certificate_connects() -> None:
+    async def run() -> None:
+        service = MemoryService()
+        with served(service) as server:
+            async with client(server.url) as encoder:
+                # As GStreamer's; the publisher is the server of DTLS, so its certificate chooses the cipher.
+                encoder.connection = peer_connection()
+                vars(encoder.connection)["_RTCPeerConnection__certificates"] = [rsa_certificate()]
+                await encoder.add(Photographs()).begin("/whip/encoder")
+                await until(lambda: service.sources["encoder"].pictures, 5, "pictures")
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(("share", "seconds"), [(0.1, 1.2), (1.0, 1.0)], ids=["bad", "cut"])
+def test_pictures_go_on_after_a_bad_link(share: float, seconds: float) -> None:
+    async def run() -> None:
+        service = MemoryService()
+        with served(service) as server:
+            async with client(server.url) as phone:
+                await phone.add(Photographs()).heartbeat().begin("/whip/hall")
+                hall = service.sources["hall"]
+                await until(lambda: len(hall.pictures) > 5, 5, "pictures")
+                phone.lossy(share)
+                await asyncio.sleep(seconds)
+                phone.lossy(0.0)
+                good, count = time.monotonic(), len(hall.pictures)
+                # What is shown from then on is what is sent now, not what has piled up.
+                await until(lambda: len(hall.pictures) > count + 20, 4, "pictures through a good link again")
+                assert time.monotonic() - good < 3.0
+                assert hall.pictures[-1][0] - hall.pictures[-10][0] > 0.2
+                assert hall.ends == 0
+
+    asyncio.run(run())
+
+
 def test_trickled_candidates_connect() -> None:
     async def run() -> None:
         service = MemoryService()
@@ -215,6 +261,15 @@ def test_who_may_not_publish_is_refused() -> None:
         assert not service.sources
 
     asyncio.run(run())
+
+
+def rsa_certificate() -> Certificate:
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "encoder")])
+    now = dt.datetime.now(dt.UTC)
+    built = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+    dated = built.serial_number(1).not_valid_before(now - DAY).not_valid_after(now + DAY)
+    return Certificate(key=key, cert=dated.sign(key, hashes.SHA256()))
 
 
 def hostile() -> list[tuple[bytes, str, int]]:
@@ -395,13 +450,11 @@ def test_the_routes_are_described() -> None:
 def test_ffmpeg_publishes(tmp_path: Path) -> None:
     if "whip" not in av.formats_available:
         pytest.skip("this build of FFmpeg has no WHIP muxer")
-    certificate, private_key = certificate_files(tmp_path)
     service = MemoryService()
     with served(service) as server:
-        command = [sys.executable, "-m", "tests.ffmpeg_publisher", f"{server.url}/whip/encoder", KEY, "5"]
-        done = subprocess.run(
-            [*command, str(certificate), str(private_key)], capture_output=True, text=True, timeout=60
-        )
+        pair = [str(path) for path in certificate_files(tmp_path)]
+        command = [sys.executable, "-m", "tests.ffmpeg_publisher", f"{server.url}/whip/encoder", KEY, "5", *pair]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, done.stderr
         camera = service.sources["encoder"]
         assert len(camera.pictures) > 100
@@ -411,3 +464,43 @@ def test_ffmpeg_publishes(tmp_path: Path) -> None:
         assert len(heard) > 4 * 16_000
         spectrum = np.abs(np.fft.rfft(heard[16_000:32_000]))
         assert abs(int(spectrum.argmax()) - 440) < 10  # Hz, of the tone
+
+
+@pytest.mark.slow
+def test_gstreamer_publishes() -> None:
+    found = "from gi import require_version as r; r('GstWebRTC', '1.0'); r('GstSdp', '1.0')"
+    if subprocess.run([BINDINGS, "-c", found], capture_output=True, check=False).returncode:
+        pytest.skip("GStreamer's bindings are not installed (Debian: python3-gi, gir1.2-gst-plugins-bad-1.0)")
+    service = MemoryService()
+    with served(service) as server:
+        script = str(Path(__file__).with_name("gst_publisher.py"))
+        done = subprocess.run(
+            [BINDINGS, script, f"{server.url}/whip/encoder", KEY, "6"], capture_output=True, text=True, timeout=60
+        )
+        assert done.returncode == 0, done.stderr
+        camera = service.sources["encoder"]
+        assert camera.ends == 1
+        assert len(camera.pictures) > 50
+        assert {(width, height) for _, width, height in camera.pictures} == {(320, 240)}
+        assert camera.latest.to_ndarray(format="bgr24").std() > 30
+        heard = np.concatenate(camera.sound)
+        assert len(heard) > 3 * 16_000
+        spectrum = np.abs(np.fft.rfft(heard[16_000:32_000]))
+        assert abs(int(spectrum.argmax()) - 440) < 10  # Hz, of the tone
+
+
+@pytest.mark.parametrize(("encoder", "kind"), [("libvpx", "video/VP8"), ("libx264", "video/H264")])
+def test_pictures_that_stand_for_themselves_are_known(encoder: str, kind: str) -> None:
+    context = av.CodecContext.create(encoder, "w")
+    context.width, context.height, context.pix_fmt, context.gop_size = 160, 120, "yuv420p", 7
+    context.time_base = Fraction(1, 25)
+    found = []
+    for number, picture in enumerate([*pan(photo("chelsea"), 24, (160, 120)), None]):
+        frame = None if picture is None else av.VideoFrame.from_ndarray(picture, "bgr24")
+        if frame is not None:
+            frame.pts, frame.time_base = number, Fraction(1, 25)
+        found += [(packet.is_keyframe, stands_alone(kind, bytes(packet))) for packet in context.encode(frame)]
+    assert len(found) == 24
+    assert all(key is told for key, told in found)
+    assert 2 < sum(key for key, _ in found) < 24
+    assert not stands_alone(kind, b"")

@@ -30,6 +30,7 @@ from edge.serve.whep import whep_router
 from edge.serve.whip import whip_router
 from tests.media import photo, resized
 
+BINDINGS = "/usr/bin/python3"  # Debian's, which its GStreamer bindings are for
 KEY = "a-key-of-a-phone"
 OTHER_KEY = "a-key-of-another-phone"
 ASK_KEY = "a-key-that-may-only-ask"

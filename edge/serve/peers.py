@@ -15,13 +15,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
-from aiortc import RTCConfiguration, RTCDataChannel, RTCPeerConnection, RTCSessionDescription
+from aiortc import RTCDataChannel, RTCSessionDescription
 from aiortc.sdp import candidate_from_sdp
 from starlette.requests import Request
 from starlette.responses import Response
 
 from edge.clock import monotonic
 from edge.serve.devices import Change, DeviceChange, Devices
+from edge.serve.dtls import peer_connection
 from edge.serve.limits import TokenBuckets
 from edge.serve.problems import Problem
 from edge.serve.protocols import Device
@@ -114,8 +115,7 @@ class Peer:
     revoked: bool = False  # its device's key was taken away
 
     def __post_init__(self) -> None:
-        # No servers: nothing outside the local network is ever asked for an address.
-        self.connection = RTCPeerConnection(RTCConfiguration(iceServers=[]))
+        self.connection = peer_connection()
         self.connection.on("datachannel", self._channel)
 
     def alive(self) -> None:
@@ -271,12 +271,18 @@ class Owner:
 
         devices.changed(changed)
 
-    def adopt(self, peer: Peer, gone: Callable[[str], Awaitable[None]]) -> None:
-        """Watch over an answered peer; `gone` is told why, once it is over and closed."""
+    def adopt(
+        self, peer: Peer, gone: Callable[[str], Awaitable[None]], helper: asyncio.Task[None] | None = None
+    ) -> None:
+        """Watch over an answered peer; `gone` is told why, once it is over and closed; its helper ends with it."""
         self.peers[peer.id] = peer
 
         async def watch() -> None:
-            why = await peer.fate()
+            try:
+                why = await peer.fate()
+            finally:
+                if helper is not None:
+                    helper.cancel()
             self.peers.pop(peer.id, None)
             await peer.close()
             await gone(why)

@@ -37,6 +37,7 @@ from edge.serve.peers import (
 )
 from edge.serve.problems import Problem
 from edge.serve.protocols import Auth, Device, PushSourceLike, Scope, ServiceLike
+from edge.serve.repair import Repair
 from edge.serve.sdp import SdpError, parse_fragment, parse_offer
 from edge.types.media import SAMPLE_RATE, Samples
 
@@ -113,6 +114,7 @@ class Publisher(Peer):
     samples: int = 0
     paused: bool = False
     kinds: list[str] = field(default_factory=list)
+    repair: Repair | None = None  # of its pictures
 
     def over(self) -> str | None:
         """Nobody takes what is sent for a camera that was removed."""
@@ -135,6 +137,8 @@ class Publisher(Peer):
                 stamp = frame.time  # s; None without a stamp
                 if stamp is not None and lateness.of(stamp, now) > _LATE_S:
                     self.late += 1
+                    if self.repair is not None:
+                        self.repair.late()
                     continue
                 self.source.push_picture(frame, now)
             else:
@@ -207,7 +211,12 @@ class Publishers(Owner):
         for track in tracks:
             peer.kinds.append(track.kind)
             self.start(f"{track.kind} {camera}", peer.pump(track))
-        self.adopt(peer, lambda why: self._lost(peer, why))
+        receiver = next((one.receiver for one in peer.connection.getTransceivers() if one.kind == "video"), None)
+        mending = None
+        if receiver is not None:
+            peer.repair = Repair(receiver)
+            mending = self.start(f"repair {camera}", peer.repair.run())
+        self.adopt(peer, lambda why: self._lost(peer, why), mending)
         _log.info("publishing", camera=camera, device=device.id, kinds=peer.kinds)
         return peer, answer
 
@@ -271,7 +280,8 @@ class Publishers(Owner):
         self._removed[camera] = monotonic() + self.limits.removed_s
 
     async def _lost(self, peer: Publisher, why: str) -> None:
-        _log.info("publisher gone", camera=peer.camera, why=why, pictures=peer.pictures, late=peer.late)
+        skips = peer.repair.skips if peer.repair is not None else 0
+        _log.info("publisher gone", camera=peer.camera, why=why, pictures=peer.pictures, late=peer.late, skips=skips)
         source, peer.source = peer.source, None
         if source is None:
             return
