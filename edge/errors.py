@@ -157,6 +157,12 @@ class NotifyError(FaultError):
         self.sink = sink
 
 
+class ReasonError(FaultError):
+    """A language model did not do what was asked of it."""
+
+    problem = "reason"
+
+
 class PostponedError(FaultError):
     """A job cannot be done yet, for a reason that is no fault of its own, such as a server that does not answer."""
 

@@ -50,6 +50,11 @@ def refuse(status: int, message: str = "no", **headers: str) -> Reply:
     return Reply(status, json.dumps({"error": {"message": message}}).encode(), told)
 
 
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Clients that go away are meant."""
+
+
 Script = Reply | Callable[[dict[str, Any]], Reply]
 
 
@@ -102,7 +107,7 @@ class FakeModels:
             def log_message(self, *_: Any) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = _Server(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
 
     def _answer(self, asked: dict[str, Any], headers: dict[str, str]) -> Reply:

@@ -431,7 +431,11 @@ def test_several_processes_and_threads_count_together(tmp_path: Path) -> None:
         thread.start()
     for thread in counting:
         thread.join()
-    assert Ledger(tmp_path).totals().refusals == {"offline": 40}
+    ledgers[0].drop("fruit", {"unknown": 2})
+    ledgers[1].drop("fruit", {"unknown": 1})
+    totals = Ledger(tmp_path).totals()
+    assert totals.refusals == {"offline": 40}
+    assert totals.dropped == {"fruit: unknown": 3}
 
 
 def test_totals_that_cannot_be_written_do_no_harm(models: FakeModels, tmp_path: Path) -> None:

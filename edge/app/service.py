@@ -31,6 +31,7 @@ from edge.identity import RULES
 from edge.memory import Store
 from edge.notify import Notifier
 from edge.perceive import Dictation, build_dictation
+from edge.reason import open_reasoner
 from edge.recall import Recall
 from edge.serve import CameraStatus, Device, Fill, Vitals
 from edge.serve.network import device_name
@@ -58,7 +59,15 @@ class Service:
         self._shared = Shared(rooms, Rememberer(rooms.store, rooms.identifier, rooms.embedder), self.events)
         self._notices = Notices(rooms.store, rooms.settings.notify, self.events, rooms.embedder)
         busy = Busyness(rooms.settings.consolidate.idle_cpu, self._waiting)
-        self.worker = build_worker(rooms.store, rooms.settings, rooms.embedder, purpose="reflectworld run", busy=busy)
+        self._reasoner = open_reasoner(rooms.settings.reason, rooms.settings.home)
+        self.worker = build_worker(
+            rooms.store,
+            rooms.settings,
+            rooms.embedder,
+            purpose="reflectworld run",
+            reasoner=self._reasoner,
+            busy=busy,
+        )
         self._book = CameraBook(rooms.settings.home)
         self._cameras: dict[str, Camera] = {}
         self._dictation: Dictation | None = None  # until somebody speaks to it
@@ -117,6 +126,7 @@ class Service:
         finally:
             self._running = False
             self._group = None
+            self._reasoner.stop()
             self.worker.stop()
             for camera in tuple(self._cameras.values()):
                 camera.stop()
@@ -164,6 +174,7 @@ class Service:
                 log.error("camera.unfinished", camera=name, seconds=SHUTDOWN_S)
         if not await asyncio.to_thread(self.worker.join, deadline - monotonic()):
             log.warning("jobs.unfinished", seconds=SHUTDOWN_S)  # it is done again after the next start
+        await asyncio.to_thread(self._reasoner.close)
 
     def _waiting(self) -> list[int]:
         """How many segments wait to be remembered, of each camera."""

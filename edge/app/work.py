@@ -11,6 +11,7 @@ from edge.consolidate import Worker, WorkReport, build_handlers
 from edge.errors import ClaimHeldError
 from edge.infer import TextEmbedder
 from edge.memory import Store
+from edge.reason import Reasoner
 from edge.settings import Settings
 
 
@@ -20,10 +21,11 @@ def build_worker(
     embedder: TextEmbedder | None,
     *,
     purpose: str,
+    reasoner: Reasoner | None = None,
     busy: Callable[[], bool] = lambda: False,
 ) -> Worker:
-    """The worker of one process; arguments as those of `Worker`."""
-    handlers = build_handlers(store, embedder)
+    """The worker of one process; arguments as those of `Worker` and `build_handlers`."""
+    handlers = build_handlers(store, embedder, reasoner)
     add_upkeep(handlers, store, settings.memory)
     return Worker(store, handlers, settings.consolidate, purpose=purpose, busy=busy)
 

@@ -26,6 +26,7 @@ from edge.errors import ModelError, NotFoundError
 from edge.infer import Catalog, Runtime, TextEmbedder
 from edge.memory import jobs
 from edge.memory.jobs import Job
+from edge.reason import open_reasoner
 from edge.settings import Settings
 from edge.types.records import Kind, parse_id, public_id
 
@@ -61,8 +62,13 @@ def run_jobs(json: JsonOption = False, home: HomeOption = None) -> None:
     """Do now all that is due. A running service does this by itself."""
     settings = settings_for(home)
     with open_for_writing(settings) as store, bar("Going over it") as show:
-        worker = build_worker(store, settings, _embedder(settings), purpose="reflectworld jobs run")
-        report = worker.drain(show)
+        reasoner = open_reasoner(settings.reason, settings.home)
+        purpose = "reflectworld jobs run"
+        worker = build_worker(store, settings, _embedder(settings), purpose=purpose, reasoner=reasoner)
+        try:
+            report = worker.drain(show)
+        finally:
+            reasoner.close()
         with store.reading() as connection:
             left = jobs.counts(connection, store.user)
     if json:

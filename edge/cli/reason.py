@@ -34,7 +34,7 @@ def check(json: JsonOption = False, home: HomeOption = None) -> None:
     try:
         began, before = monotonic(), reasoner.totals().today
         prompt = load_prompt("check").fill(word=_WORD)
-        request = Request("check", prompt, _Word, Budget(_TOKENS), settings.reason.timeout_s)
+        request = Request("check", prompt, _Word, Budget(_TOKENS))
         answer = reasoner.ask(request)
         seconds = monotonic() - began
     finally:

@@ -64,6 +64,7 @@ def _reason_json(totals: Totals) -> dict[str, object]:
     return {
         "purposes": {purpose: asdict(tally) for purpose, tally in totals.purposes.items()},
         "refusals": dict(totals.refusals),
+        "dropped": dict(totals.dropped),
         "today": asdict(totals.today),
     }
 

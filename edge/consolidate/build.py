@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from edge.consolidate import summaries
 from edge.consolidate.embedding import Embedder, embed_again
 from edge.consolidate.handlers import Handlers
 from edge.consolidate.steps import derive_entity_again, derive_trace, derive_trace_again
 from edge.memory import Store, jobs
 from edge.memory.tiers import timeline
+from edge.reason import Reasoner
 
 
-def build_handlers(store: Store, embedder: Embedder | None = None) -> Handlers:
+def build_handlers(store: Store, embedder: Embedder | None = None, reasoner: Reasoner | None = None) -> Handlers:
     """Everything that can be done with what is there.
 
     Args:
         store: the memory, open for writing.
         embedder: of texts; None: what needs it stays in the queue.
+        reasoner: that asks a language model; None: what needs it stays in the queue. Where none is set up, it is dropped.
     """
     handlers = Handlers()
     handlers.prompt(jobs.TRACE, derive_trace)
@@ -24,4 +27,16 @@ def build_handlers(store: Store, embedder: Embedder | None = None) -> Handlers:
     handlers.prompt(timeline.ABOVE, timeline.settle_above_job, lazy=True)
     if embedder is not None:
         handlers.patient("embed", lambda job, _stopping: embed_again(store, embedder, job))
+    if reasoner is not None:
+        _add_reasoning(handlers, store, reasoner)
     return handlers
+
+
+def _add_reasoning(handlers: Handlers, store: Store, reasoner: Reasoner) -> None:
+    """What a language model does: all of it is there without one, too, if not as well."""
+    if not reasoner.configured:
+        for kind in (summaries.SUMMARY, summaries.SUMMARIES):  # asked for when there was one
+            handlers.prompt(kind, lambda _memory, _job: None)
+        return
+    handlers.every(summaries.SUMMARIES, summaries.EVERY_S, summaries.ask_for_summaries)
+    handlers.patient(summaries.SUMMARY, lambda job, stopping: summaries.write_summary(store, reasoner, job, stopping))

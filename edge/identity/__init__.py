@@ -17,6 +17,7 @@ from edge.identity.names import Bearer, Said, name_claims, names_in
 from edge.identity.resolution import Resolution
 from edge.identity.resolver import resolve
 from edge.identity.state import Gallery, GalleryState, HeardName, KnownEntity, Presence, Slot, Waiting
+from edge.identity.vocabulary import is_given_name
 
 __all__ = [
     "RULES",
@@ -32,6 +33,7 @@ __all__ = [
     "Said",
     "Slot",
     "Waiting",
+    "is_given_name",
     "merge_people",
     "name_claims",
     "name_entity",

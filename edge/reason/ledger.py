@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -51,6 +52,7 @@ class Totals:
 
     purposes: Mapping[str, Tally] = field(default_factory=dict)
     refusals: Mapping[str, int] = field(default_factory=dict)  # why -> how many
+    dropped: Mapping[str, int] = field(default_factory=dict)  # "purpose: why" -> how many parts of answers broke a rule
     day: str = ""  # ISO date, local time
     today: Usage = field(default_factory=Usage)
 
@@ -75,6 +77,7 @@ class Ledger:
         self._lock = threading.Lock()
         self._known = Totals()  # of the file; without one, everything
         self._unwritten: dict[tuple[str, str | None], Tally] = {}  # by purpose and refusal
+        self._undropped: Counter[str] = Counter()
 
     def totals(self) -> Totals:
         """What was counted, `today` as of now."""
@@ -91,27 +94,44 @@ class Ledger:
             refusal: why there was no answer; None: there was.
         """
         with self._lock:
-            silent = bool(self._unwritten)
+            silent = bool(self._unwritten or self._undropped)
             key = purpose, refusal
             self._unwritten[key] = self._unwritten.get(key, Tally()) + tally
-            try:
-                with self._alone():
-                    self._read()
-                    together = self._together()
-                    self._write(together)
-            except OSError as error:
-                if not silent:
-                    log.warning("reason.ledger.unwritten", error=str(error))
-            else:
-                self._known = together
-                self._unwritten.clear()
+            self._settle(silent=silent)
+
+    def drop(self, purpose: str, counts: Mapping[str, int]) -> None:
+        """Count parts of an answer that its caller did not take.
+
+        Args:
+            purpose: of the request.
+            counts: why -> how many.
+        """
+        with self._lock:
+            silent = bool(self._unwritten or self._undropped)
+            self._undropped.update({f"{purpose}: {why}": number for why, number in counts.items()})
+            self._settle(silent=silent)
+
+    def _settle(self, *, silent: bool) -> None:
+        """Write what is unwritten, if that can be done."""
+        try:
+            with self._alone():
+                self._read()
+                together = self._together()
+                self._write(together)
+        except OSError as error:
+            if not silent:
+                log.warning("reason.ledger.unwritten", error=str(error))
+        else:
+            self._known = together
+            self._unwritten.clear()
+            self._undropped.clear()
 
     def _together(self) -> Totals:
         """The file with what could not be written to it."""
         known = self._turned(self._known)
         for (purpose, refusal), tally in self._unwritten.items():
             known = _with(known, purpose, tally, refusal)
-        return known
+        return replace(known, dropped=dict(Counter(known.dropped) + self._undropped)) if self._undropped else known
 
     def _turned(self, known: Totals) -> Totals:
         day = to_local(self._now()).date().isoformat()
@@ -155,7 +175,7 @@ def _with(known: Totals, purpose: str, tally: Tally, refusal: str | None) -> Tot
     if refusal is not None:
         refusals[refusal] = refusals.get(refusal, 0) + tally.requests
     used = Usage(tally.tokens_in, tally.tokens_out, tally.cost)
-    return Totals(purposes, refusals, known.day, known.today + used)
+    return replace(known, purposes=purposes, refusals=refusals, today=known.today + used)
 
 
 def _totals(value: Mapping[str, Any]) -> Totals:
@@ -166,8 +186,9 @@ def _totals(value: Mapping[str, Any]) -> Totals:
     """
     purposes = {str(name): Tally(**tally) for name, tally in value["purposes"].items()}
     refusals = {str(why): int(number) for why, number in value["refusals"].items()}
-    known = Totals(purposes, refusals, str(value["day"]), Usage(**value["today"]))
-    sums = [*asdict(known.all).values(), known.today.tokens, known.today.cost]
+    dropped = {str(what): int(number) for what, number in value.get("dropped", {}).items()}
+    known = Totals(purposes, refusals, dropped, str(value["day"]), Usage(**value["today"]))
+    sums = [*dropped.values(), *asdict(known.all).values(), known.today.tokens, known.today.cost]
     if not all(isinstance(one, int | float) and one >= 0 for one in sums):
         raise ValueError("its numbers make no sense")
     return known

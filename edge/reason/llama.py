@@ -20,6 +20,7 @@ from edge.settings import ReasonSettings
 log = structlog.get_logger(__name__)
 
 _POLL_S: Final = 0.1
+_CLOSE_S: Final = 2.0
 _INSTALL: Final = "Install it with `pip install 'reflectworld-edge[llm]'`."
 
 
@@ -92,13 +93,13 @@ class LlamaBackend:
         return None
 
     def close(self) -> None:
-        """End the thread after the token at hand."""
+        """End the thread after the token at hand; one that is deep in a prompt is left behind."""
         with self._lock:
             self._closed = True
             thread, self._thread = self._thread, None
         if thread is not None:
             self._tasks.put(None)
-            thread.join()
+            thread.join(_CLOSE_S)
 
     # -- in the thread ----------------------------------------------------------------------------------------------------
 

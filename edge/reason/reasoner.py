@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, TypeVar, cast
@@ -54,6 +54,7 @@ class _Run:
 
     purpose: str
     until: float  # monotonic seconds
+    seconds: float  # that it has in all
     halted: Halted
     cost: float | None  # that it may have
     used: Usage = field(default_factory=Usage)
@@ -118,6 +119,11 @@ class Reasoner:
         """What was used; reads the disk."""
         return self._ledger.totals()
 
+    def drop(self, purpose: str, counts: Mapping[str, int]) -> None:
+        """Count parts of answers that broke a rule of their caller, by why."""
+        if counts:
+            self._ledger.drop(purpose, counts)
+
     def probe(self, seconds: float = 5.0) -> Refusal | None:
         """Whether the model is there, without a question and at no cost: None, or what is wrong."""
         decision = self._decide("probe", 0, Usage())
@@ -141,7 +147,7 @@ class Reasoner:
     # -- asking -----------------------------------------------------------------------------------------------------------
 
     def ask(self, request: Request[T], stopping: Halted = never) -> T | Refusal:
-        """Ask; waits for the answer, at most `request.seconds`.
+        """Ask; waits for the answer, at most as long as the request or the settings say.
 
         Args:
             request: what is asked.
@@ -155,7 +161,8 @@ class Reasoner:
         def halted() -> bool:
             return self._stopped.is_set() or stopping()
 
-        run = _Run(request.purpose, began + request.seconds, halted, request.budget.cost)
+        seconds = self._settings.timeout_s if request.seconds is None else request.seconds
+        run = _Run(request.purpose, began + seconds, seconds, halted, request.budget.cost)
         most = self._most(request)
         decision = self._decide(request.purpose, request.images, most, reserve=True)
         if decision.refusal is not None:
@@ -203,7 +210,7 @@ class Reasoner:
             if run.halted():
                 return stopped().refusal
             if run.left <= 0:
-                return timed_out(request.seconds).refusal
+                return timed_out(run.seconds).refusal
         try:
             return self._answer(run, request)
         finally:
@@ -262,7 +269,7 @@ class Reasoner:
         if run.halted():
             return stopped().refusal
         if run.left <= 0:
-            return timed_out(0.0).refusal
+            return timed_out(run.seconds).refusal
         most = run.used + self._estimate(call.messages, call.tokens)
         if run.cost is not None and most.cost > run.cost:
             text = f"The request may not cost more than {run.cost:g}."

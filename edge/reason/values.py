@@ -86,7 +86,7 @@ class Request(Generic[T_co]):
     messages: tuple[Message, ...]
     form: type[T_co]  # of the answer: a pydantic model, or any type that pydantic validates, such as dict[str, str]
     budget: Budget = field(default_factory=Budget)
-    seconds: float = 60.0  # from the call to its answer, at most
+    seconds: float | None = None  # from the call to its answer, at most; None: as the settings say
 
     @property
     def images(self) -> int:

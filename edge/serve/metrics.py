@@ -172,3 +172,7 @@ def _reason(totals: Totals) -> Iterable[Metric]:
     for why, number in totals.refusals.items():
         refusals.add_metric([why], number)
     yield refusals
+    dropped = CounterMetricFamily("reflectworld_reason_dropped", "Parts of answers that broke a rule", labels=["rule"])
+    for rule, number in totals.dropped.items():
+        dropped.add_metric([rule], number)
+    yield dropped
