@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -148,7 +148,18 @@ def bench(days: list[list[dict[str, object]]], work: Path, home: Path, weeks: in
     chance = random.Random(1)
     start = datetime(2025, 1, 6)  # a Monday
     table = Table(box=box.SIMPLE_HEAD, title="the same memory, week by week (times in ms, median)")
-    for column in ("week", "traces", "commit", "derived", "both, × day 1", "question", "× week 1", "MB", "MB a day", "bounded"):
+    for column in (
+        "week",
+        "traces",
+        "commit",
+        "derived",
+        "both, × day 1",
+        "question",
+        "× week 1",
+        "MB",
+        "MB a day",
+        "bounded",
+    ):
         table.add_column(column, justify="right")
     first_day = first_question = 0.0
     size = 0
