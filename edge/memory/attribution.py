@@ -12,7 +12,7 @@ Invariants:
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -194,6 +194,45 @@ def rewrite(memory: apsw.Connection, trace: int, elsewhere: Mapping[int, int]) -
     Returns:
         Whether a text changed.
     """
+    by_row, of_anchor = _owners(memory, trace, elsewhere)
+    changed = False
+    for table, column, words in _TEXTS_AND_REASONS:
+        sql = (
+            f"select x.id, x.{words}, o.text from {table} x left join original_text o"  # noqa: S608 -- constants
+            f" on o.kind = '{table}' and o.item = x.id where x.{column} = ? and instr(coalesce(o.text, x.{words}), '{{{{')"
+        )
+        for number, text, first in fetch(memory, sql, (trace,)):
+            own = by_row.get((table, number))
+
+            def owner(entity: int, anchor: str | None, own: tuple[int, int] | None = own) -> int:
+                if anchor is None and own is not None and own[0] == entity:
+                    return own[1]
+                return of_anchor(entity, anchor)
+
+            original = text if first is None else first
+            new = attributed(original, owner)
+            if new == text:
+                continue
+            changed = True
+            memory.execute(f"update {table} set {words} = ? where id = ?", (new, number))  # noqa: S608 -- constants
+            if new == original:
+                memory.execute("delete from original_text where kind = ? and item = ?", (table, number))
+            else:
+                memory.execute(
+                    "insert or ignore into original_text values(?, ?, ?, ?)", (table, number, trace, original)
+                )
+    return changed
+
+
+def owner_of_mentions(memory: apsw.Connection, trace: int) -> Callable[[int, str | None], int]:
+    """Who is meant now by a mention of (entity, anchor or None) in the first form of a text of a trace."""
+    return _owners(memory, trace, {})[1]
+
+
+def _owners(
+    memory: apsw.Connection, trace: int, elsewhere: Mapping[int, int]
+) -> tuple[dict[Item, tuple[int, int]], Callable[[int, str | None], int]]:
+    """Of each row of a trace whose it was first and is now; and whom a mention means now."""
     rows = fetch(
         memory,
         "select x.kind, x.id, x.anchor, x.entity, coalesce(m.origin, x.entity) from ("
@@ -212,35 +251,11 @@ def rewrite(memory: apsw.Connection, trace: int, elsewhere: Mapping[int, int]) -
         if kind != "decision":
             everywhere.setdefault(origin, set()).add(now)
 
-    def whole(entity: int) -> int:
+    def owner(entity: int, anchor: str | None) -> int:
+        known = by_anchor.get((entity, anchor)) if anchor is not None else None
+        if known is not None:
+            return known
         owners = everywhere.get(entity, set())
         return next(iter(owners)) if len(owners) == 1 else elsewhere.get(entity, entity)
 
-    changed = False
-    for table, column, words in _TEXTS_AND_REASONS:
-        sql = (
-            f"select x.id, x.{words}, o.text from {table} x left join original_text o"  # noqa: S608 -- constants
-            f" on o.kind = '{table}' and o.item = x.id where x.{column} = ? and instr(coalesce(o.text, x.{words}), '{{{{')"
-        )
-        for number, text, first in fetch(memory, sql, (trace,)):
-            own = by_row.get((table, number))
-
-            def owner(entity: int, anchor: str | None, own: tuple[int, int] | None = own) -> int:
-                if anchor is None and own is not None and own[0] == entity:
-                    return own[1]
-                known = by_anchor.get((entity, anchor)) if anchor is not None else None
-                return whole(entity) if known is None else known
-
-            original = text if first is None else first
-            new = attributed(original, owner)
-            if new == text:
-                continue
-            changed = True
-            memory.execute(f"update {table} set {words} = ? where id = ?", (new, number))  # noqa: S608 -- constants
-            if new == original:
-                memory.execute("delete from original_text where kind = ? and item = ?", (table, number))
-            else:
-                memory.execute(
-                    "insert or ignore into original_text values(?, ?, ?, ?)", (table, number, trace, original)
-                )
-    return changed
+    return by_row, owner

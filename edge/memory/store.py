@@ -27,7 +27,8 @@ from edge.memory.people import PeopleReads
 from edge.memory.queries import EventReads
 from edge.memory.reader import FRAMES_FILE, MEMORY_FILE
 from edge.memory.schema import FRAMES, MEMORY
-from edge.memory.upkeep import sentinels, swap
+from edge.memory.upkeep import erase, forget, sentinels, swap
+from edge.memory.upkeep.plans import Plan, Target
 from edge.memory.writer import Files, Writer
 from edge.settings import MemorySettings
 from edge.types.drafts import CommitDraft, Committed
@@ -86,9 +87,8 @@ class Store(EventReads, PeopleReads, CorrectionReads):
         settings = settings or MemorySettings()
         path = home / MEMORY_FILE
         if readonly:
-            if swap.waits(home):  # a new key or a restored memory that a kill left on the way to its place
-                with translated(path), locks.opening(home):
-                    swap.finish(home)
+            with translated(path):
+                swap.settle(home)  # a new key or a restored memory that a kill left on the way to its place
             if not _holds_memory(home):
                 raise NotFoundError(
                     str(home), f"There is no memory in “{home}” yet; start one with `reflectworld watch SOURCE`."
@@ -263,6 +263,31 @@ class Store(EventReads, PeopleReads, CorrectionReads):
                     pass
                 return number
         raise StoreError(self.home / MEMORY_FILE, "People are being corrected elsewhere just now; try again.")
+
+    def forget_plan(self, target: Target) -> Plan:
+        """What would be forgotten; nothing is changed.
+
+        Raises:
+            NotFoundError: it is not there.
+            UserError: it cannot be forgotten by itself.
+        """
+        with self.reading() as connection:
+            return forget.plan(connection, self.user, target)
+
+    def forget(self, planned: Plan, rules: Derivation) -> None:
+        """Forget what a plan names; the bytes are gone from the files.
+
+        Args:
+            planned: of `forget_plan`.
+            rules: by which galleries and names follow from what stays (`edge.identity.RULES`).
+
+        Raises:
+            UserError: the memory has changed since the plan was made; nothing was forgotten.
+            StoreError: a log could not be emptied; everything else is done.
+        """
+        self.upkeep(lambda files: erase.carry_out(files, self.user, planned, rules.believes))
+        self.rebuild_galleries(rules)
+        self.upkeep(erase.give_back)
 
     def data_version(self) -> int:
         """A number that changes when people may have changed by another hand: another process wrote, a name was given.
