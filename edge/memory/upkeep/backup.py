@@ -26,7 +26,7 @@ from edge.memory.database import fetch, translated
 from edge.memory.files import FRAMES_FILE, MEMORY_FILE, sync
 from edge.memory.health import problems
 from edge.memory.keys import obtain_key, record_data
-from edge.memory.upkeep import container, offers
+from edge.memory.upkeep import container, offers, swap
 from edge.memory.upkeep.container import Head, Secret
 from edge.memory.upkeep.pages import copy, paired
 from edge.settings import MemorySettings
@@ -79,6 +79,8 @@ def make(
         MemoryKeyError: its key is absent or wrong.
         BackupError, StoreError: it cannot be made; nothing has the name of a backup.
     """
+    with translated(home / MEMORY_FILE):
+        swap.settle(home)
     if not (home / MEMORY_FILE).exists():
         raise NotFoundError(str(home), f"There is no memory in “{home}”: nothing can be backed up.")
     passphrase = passphrase if passphrase is not None else os.environ.get(PASSPHRASE_VARIABLE)

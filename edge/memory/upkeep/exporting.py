@@ -25,7 +25,7 @@ from edge.memory.database import fetch, translated
 from edge.memory.files import MEMORY_FILE
 from edge.memory.keys import obtain_key
 from edge.memory.schema import MEMORY
-from edge.memory.upkeep import archive
+from edge.memory.upkeep import archive, swap
 from edge.memory.upkeep.archive import Sink
 from edge.memory.upkeep.pages import paired
 from edge.memory.upkeep.tables import BASE, Table, provenance_scope
@@ -101,6 +101,8 @@ def export(
         StoreError: the memory cannot be read.
     """
     wanted = wanted or ExportFilter()
+    with translated(home / MEMORY_FILE):
+        swap.settle(home)
     if not (home / MEMORY_FILE).exists():
         raise NotFoundError(str(home), f"There is no memory in “{home}”: nothing can be exported.")
     with translated(home / MEMORY_FILE):

@@ -62,7 +62,9 @@ def rekey(
         DiskFullError: there is no room for a second copy.
     """
     path = home / MEMORY_FILE
-    if not path.exists() and not swap.waits(home):
+    with translated(path):
+        swap.settle(home)
+    if not path.exists():
         raise NotFoundError(
             str(home), f"There is no memory in “{home}” yet; start one with `reflectworld watch SOURCE`."
         )

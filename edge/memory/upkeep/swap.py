@@ -19,6 +19,7 @@ from typing import Final
 import orjson
 
 from edge.errors import StoreError
+from edge.memory import locks
 from edge.memory.files import FRAMES_FILE, MEMORY_FILE, sync, write_private
 
 PART: Final = "replacing.part"
@@ -40,6 +41,18 @@ class Plan:
 def waits(home: Path) -> bool:
     """Whether a new memory waits to be moved into its place."""
     return (home / READY / PLAN).exists()
+
+
+def settle(home: Path) -> None:
+    """Finish what a kill has left on the way, before the memory is read.
+
+    Raises:
+        StoreError: another process takes too long.
+        OSError: the device failed.
+    """
+    if waits(home):
+        with locks.opening(home):
+            finish(home)
 
 
 @contextmanager
@@ -96,10 +109,12 @@ def finish(home: Path) -> None:
     for name in (MEMORY_FILE, FRAMES_FILE, "key.json"):
         if (folder / name).exists():
             # Logs go before their file: a log beside a file that it does not belong to would be played into it.
-            for old in [*(f"{name}{log}" for log in _LOGS), name]:
+            for old in (f"{name}{log}" for log in _LOGS):
                 _put_away(home / old, aside)
+            if aside is not None and (home / name).exists() and not (aside / name).exists():
+                _keep(home / name, aside / name)
             sync(home)
-            (folder / name).rename(home / name)
+            (folder / name).replace(home / name)
     if plan.key is not None and (folder / "key").exists():
         target = Path(plan.key)
         if aside is not None and target.exists() and not (aside / "key").exists():
@@ -139,6 +154,14 @@ def check_alone(home: Path) -> None:
             ) from error
         finally:
             os.close(descriptor)
+
+
+def _keep(path: Path, aside: Path) -> None:
+    """Let a file have another name beside its own, which is wanted for the new one at once."""
+    try:
+        os.link(path, aside)
+    except OSError:  # a file system without links
+        path.rename(aside)
 
 
 def _put_away(path: Path, aside: Path | None) -> None:
