@@ -23,6 +23,8 @@ SUPPORT: Final = 0.5  # share of a sentence's words that its ground has to have
 _PREFIX: Final = 5  # letters in which two forms of one word agree
 _NUMBER = re.compile(r"\d+")
 _WORD = re.compile(r"[^\W\d_]+")
+_ADDRESS = re.compile(r"://|www\.|@")
+_AROUND: Final = ".,;:!?“”\"'()"
 _LONGEST: Final = 60  # words of a sentence
 _BEGINS: Final = ".!?…:;“”\"'‘’(\n"  # a word after one of these may have a capital for it
 
@@ -66,7 +68,7 @@ class Ground:
             return "unknown_number"
         if not _names(plain) <= self.words:
             return "unknown_name"
-        if any(mark in plain.lower() and mark not in self.text for mark in ("://", "www.", "@")):
+        if any(one.strip(_AROUND) not in self.text for one in plain.lower().split() if _ADDRESS.search(one)):
             return "address"
         told = terms(render(sentence, lambda _: ""))
         if sum(_stem(term) in self.stems for term in told) < SUPPORT * len(told):

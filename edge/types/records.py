@@ -36,6 +36,7 @@ class Kind(StrEnum):
     ALERT = "a"
     NODE = "n"
     JOB = "j"
+    FACT = "f"
 
 
 def public_id(kind: Kind, number: int) -> str:
