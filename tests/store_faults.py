@@ -13,7 +13,7 @@ import signal
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from edge.memory import Store
 from edge.memory.keys import KeySource, former_keys, obtain_key
 from edge.memory.upkeep import archive, backup, container, exporting, importing
 from edge.memory.upkeep.exporting import ExportFilter
+from edge.memory.upkeep.plans import Target
 from edge.memory.upkeep.rekey import rekey
 from edge.memory.upkeep.tables import BASE, BY_NAME, DERIVED
 from edge.settings import MemorySettings, Settings
@@ -35,7 +36,7 @@ from tests.faulty_disk import FaultyDisk, faulty_disk
 from tests.memory_support import CAMERA, SEGMENT_S, START, picture, segment, source
 
 SETTINGS = MemorySettings()
-OTHER = replace(source("e" * 32, camera="import"), start=START + 500_000)
+OTHER = source("e" * 32, camera="import")
 _WRITTEN = {"created", "updated", "ingested", "applied"}  # columns that say when a row was written
 _NOW = {("correction", "at"), ("name_history", "at")}
 # Of derived rows, what depends on the order in which they were made.
@@ -87,10 +88,8 @@ class Action:
     whole: bool = True  # one transaction: done or not; else several, and doing it again finishes it
 
 
-def _forget(store: Store, _: Path) -> None:
-    from edge.memory.upkeep.forget import Target
-
-    store.forget(store.forget_plan(Target(until=START + SEGMENT_S)))  # type: ignore[attr-defined]
+def _forget(store: Store, until: float) -> None:
+    store.forget(store.forget_plan(Target(until=until)), RULES)
 
 
 ACTIONS: dict[str, Action] = {
@@ -101,9 +100,8 @@ ACTIONS: dict[str, Action] = {
     "a correction": Action(lambda store, _: split_person(store, 1, [(Kind.OBSERVATION, 1)]), whole=False),
     "an import": Action(lambda store, given: store.upkeep(lambda files: importing.load(given, files, store.user))),
     "galleries": Action(lambda store, _: store.rebuild_galleries(RULES)),
+    "forgetting": Action(lambda store, _: _forget(store, START + SEGMENT_S), whole=False),
 }
-if hasattr(Store, "forget"):
-    ACTIONS["forgetting"] = Action(_forget, whole=False)
 
 
 @dataclass
@@ -223,8 +221,8 @@ def _archive(folder: Path) -> Path:
     other, target = folder / "other", folder / "archive"
     if not target.exists():
         with Store.open(other) as store:
-            for i in range(2):
-                store.commit(segment(i, who=1 if i else None, info=OTHER, frame=picture(i)))
+            for i in range(2):  # long after all others
+                store.commit(segment(20_000 + i, who=1 if i else None, info=OTHER, frame=picture(i)))
         exporting.export(other, SETTINGS, target)
     return target
 
@@ -285,9 +283,8 @@ class _Child:
             "export": (1, self.export),
             "backup": (2, self.backup),
             "rekey": (2, self.rekey),
+            "forget": (1, self.forget),
         }
-        if hasattr(Store, "forget"):
-            self.ways["forget"] = (1, self.forget)
         self.about: Any = None
 
     def run(self) -> None:
@@ -346,11 +343,8 @@ class _Child:
         self.store = Store.open(self.home)
 
     def forget(self) -> None:
-        from edge.memory.upkeep.forget import Target
-
         if self.about < self.next_segment() - 3:
-            until = START + self.about * SEGMENT_S
-            self.store.forget(self.store.forget_plan(Target(until=until)))  # type: ignore[attr-defined]
+            _forget(self.store, START + self.about * SEGMENT_S)
 
 
 def _live(folder: str, seed: int, said: Connection) -> None:
