@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import json
 import multiprocessing
 import os
 import shutil
@@ -11,12 +13,14 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from edge.app.health import diagnose
 from edge.app.work import build_worker
 from edge.clock import utc_now
 from edge.errors import ArchiveError, BackupError, MemoryKeyError, StoreError, StoreVersionError, UserError
-from edge.memory import Store, jobs
+from edge.memory import Store, jobs, keys
 from edge.memory.keys import KeySource
 from edge.memory.migrations import Migrations
 from edge.memory.upkeep import backup, container, offers, swap
@@ -105,7 +109,7 @@ def test_backups_made_while_another_process_writes_are_whole_and_in_one_state(ho
     try:
         assert ours.poll(60)
         done = ours.recv()
-        for _ in range(4):
+        for _ in range(2):
             while ours.poll():
                 done = ours.recv()
             made = backup.make(home, SETTINGS, folder)
@@ -152,6 +156,55 @@ def test_a_backup_that_is_cut_off_or_changed_is_refused_and_nothing_is_touched(h
     assert seen(home) == before
     assert not list(home.glob("before-restore-*"))
     assert not (home / swap.PART).exists()
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    document=st.recursive(
+        st.none() | st.booleans() | st.floats(allow_nan=False) | st.integers() | st.text(max_size=5),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(["version", "created", "program", "schema", "counts", "regions", "wraps", "memory.db"]),
+                inner,
+                max_size=7,
+            )
+        ),
+        max_leaves=12,
+    ),
+    rest=st.binary(max_size=40),
+)
+def test_a_head_of_anything_is_refused_in_one_sentence(folder: Path, document: object, rest: bytes) -> None:
+    path = folder / "x.rwbackup"
+    data = json.dumps(document).encode()
+    path.write_bytes((container.MAGIC + len(data).to_bytes(4, "little") + data + rest).ljust(container.HEAD, b"\0"))
+    with pytest.raises(ArchiveError, match=r"damaged|newer"):
+        restore(path, folder / "home", SETTINGS)
+
+
+def test_a_full_device_leaves_no_backup_and_says_so(home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(home)
+    real, left = os.pwrite, [0]
+
+    def write(descriptor: int, data: bytes, offset: int) -> int:
+        left[0] -= 1
+        if left[0] < 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(descriptor, data, offset)
+
+    monkeypatch.setattr(os, "pwrite", write)
+    tried = 0
+    for at in range(0, 10_000, 23):
+        left[0] = at
+        try:
+            backup.make(home, SETTINGS, folder)
+        except BackupError as error:
+            tried += "space" in str(error)
+        else:
+            break
+        assert not list(folder.iterdir())
+    assert tried > 3
+    assert len(seen(home)) == 3
 
 
 def test_what_opens_a_backup(home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,10 +287,11 @@ def killing(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     left[0] = 10**9
 
 
-@pytest.mark.parametrize("stride", [pytest.param(1, marks=pytest.mark.slow), 4])
+@pytest.mark.parametrize("stride", [pytest.param(1, marks=pytest.mark.slow), 8])
 def test_a_kill_at_any_step_of_a_new_key_leaves_the_old_or_the_new(
     home: Path, killing: list[int], monkeypatch: pytest.MonkeyPatch, stride: int
 ) -> None:
+    monkeypatch.setattr(keys, "SCRYPT_N", 2**8)  # what is tried here is not the stretching
     fill(home)
     before = seen(home)
     kept = home.parent / "kept"
@@ -334,13 +388,13 @@ def test_a_new_key_opens_all_and_the_old_one_nothing_but_older_backups_here(
 
 
 def test_a_key_file_elsewhere_is_replaced_where_it_is(home: Path, tmp_path: Path) -> None:
-    settings = MemorySettings(key_file=tmp_path / "stick" / "memory.key")
-    with Store.open(home, settings) as store:
+    elsewhere = MemorySettings(key_file=tmp_path / "stick" / "memory.key")
+    with Store.open(home, elsewhere) as store:
         store.commit(segment(0))
     old = (tmp_path / "stick" / "memory.key").read_bytes()
-    rekey(home, settings, KeySource.FILE)
+    rekey(home, elsewhere, KeySource.FILE)
     assert (tmp_path / "stick" / "memory.key").read_bytes() != old
-    with Store.open(home, settings, readonly=True) as store:
+    with Store.open(home, elsewhere, readonly=True) as store:
         assert store.counts().traces == 1
     assert not (home / "key").exists()
 
@@ -371,7 +425,7 @@ def test_damage_that_the_start_does_not_touch_is_found_by_reading_all(home: Path
     with Store.open(home) as store:
         for i in range(6):
             store.commit(segment(i, who=1 if i else None, frame=picture(i, 960, 720)))
-    settings = Settings(home=home)
+    every = Settings(home=home)
     path = backup.make(home, SETTINGS, folder).path
     data = bytearray((home / "frames.db").read_bytes())
     pages = len(data) // 4096
@@ -379,14 +433,14 @@ def test_damage_that_the_start_does_not_touch_is_found_by_reading_all(home: Path
     (home / "frames.db").write_bytes(data)
     with Store.open(home) as store:
         assert store.glance() == []
-        worker = build_worker(store, settings, None, purpose="test")
+        worker = build_worker(store, every, None, purpose="test")
         store.transact(lambda memory: jobs.ensure(memory, store.user, "examine", "", 0.0))
         worker.drain()
         with store.reading() as connection:
             left = [one for one in jobs.all_jobs(connection, store.user) if one.kind == "examine"]
             assert [one.due > utc_now() + 80_000 for one in left] == [True]  # tomorrow's
     for deep, name in ((False, "examined"), (True, "memory")):
-        found = {check.name: check for check in diagnose(settings, deep=deep)}
+        found = {check.name: check for check in diagnose(every, deep=deep)}
         assert not found[name].ok
         assert "frames.db" in found[name].detail
     assert str(path) in found["memory"].remedy
@@ -394,10 +448,10 @@ def test_damage_that_the_start_does_not_touch_is_found_by_reading_all(home: Path
 
 def test_the_service_makes_backups_of_itself(home: Path, folder: Path) -> None:
     fill(home)
-    settings = Settings(home=home, memory=MemorySettings(backup_folder=folder, backup_keep=1))
+    every = Settings(home=home, memory=MemorySettings(backup_folder=folder, backup_keep=1))
     with Store.open(home) as store:
         for _ in range(2):
-            worker = build_worker(store, settings, None, purpose="test")
+            worker = build_worker(store, every, None, purpose="test")
             store.transact(lambda memory: memory.execute("delete from job where kind = 'backup'"))
             store.transact(lambda memory: jobs.ensure(memory, store.user, "backup", "", 0.0))
             worker.drain()
@@ -406,7 +460,7 @@ def test_the_service_makes_backups_of_itself(home: Path, folder: Path) -> None:
     shutil.rmtree(folder)
     with Store.open(home) as store:
         store.transact(lambda memory: memory.execute("update job set due = 0 where kind = 'backup'"))
-        worker = build_worker(store, settings, None, purpose="test")
+        worker = build_worker(store, every, None, purpose="test")
         worker.drain()
         with store.reading() as connection:
             (job,) = [one for one in jobs.all_jobs(connection, store.user) if one.kind == "backup"]

@@ -35,6 +35,7 @@ HEAD: Final = 16_384  # bytes, a multiple of every page size
 VERSION: Final = 1
 _BY_KEY: Final = "reflectworld backup by the memory's key"
 _BY_PASSPHRASE: Final = "reflectworld backup by passphrase"  # noqa: S105 -- the name of a purpose
+_LATEST: Final = 1e11  # UTC POSIX seconds
 _VFS: Final = "reflectworld-region"
 
 
@@ -151,7 +152,9 @@ def read_head(path: Path) -> Head:
         raise ArchiveError(
             f"“{path}” was written by a newer reflectworld; update with `pip install -U reflectworld-edge`."
         )
-    if any(start < HEAD or length < 0 or start + length > size for start, length in head.regions.values()):
+    if not 0 <= head.created < _LATEST or any(
+        start < HEAD or length < 0 or start + length > size for start, length in head.regions.values()
+    ):
         raise damaged(path)
     return head
 
