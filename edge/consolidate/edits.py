@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, Field
 
-from edge.consolidate.wording import Ground, tidy
+from edge.consolidate.wording import Ground, tidy, unnamed
 from edge.types.records import Kind, mentioned, parse_id, public_id, render
 
 WORDS: Final = 30  # of a fact at most
@@ -76,7 +76,11 @@ class Change:
 
 
 def sift(
-    edits: Iterable[Edit], known: Sequence[Known], subject: int, material: Iterable[str]
+    edits: Iterable[Edit],
+    known: Sequence[Known],
+    subject: int,
+    material: Iterable[str],
+    names: Mapping[int, str] | None = None,
 ) -> tuple[list[Change], Counter[str]]:
     """The edits that are made.
 
@@ -85,6 +89,7 @@ def sift(
         known: the facts about the subject that hold now.
         subject: the entity.
         material: all that the model was shown: texts with mentions.
+        names: of the subject and of people whom the material mentions.
 
     Returns:
         The changes, of each fact at most one, and how many edits were dropped for which rule.
@@ -96,7 +101,8 @@ def sift(
     about: dict[int, set[Change]] = {}
     adds: dict[str, Change] = {}
     for edit in edits:
-        change = _one(edit, facts, keys, subject, ground)
+        text = _sentence(unnamed(tidy(edit.text or ""), names or {}))
+        change = _one(edit, text, facts, keys, subject, ground)
         if isinstance(change, str):
             dropped[change] += change != _NOTHING
         elif change.fact is not None:
@@ -127,7 +133,9 @@ def sift(
 _NOTHING: Final = "nothing"
 
 
-def _one(edit: Edit, facts: dict[int, Known], keys: dict[str, int], subject: int, ground: Ground) -> Change | str:
+def _one(
+    edit: Edit, text: str, facts: dict[int, Known], keys: dict[str, int], subject: int, ground: Ground
+) -> Change | str:
     """What one edit comes to, or the rule that it breaks."""
     number = _number(edit.fact)
     if edit.op == "none":
@@ -141,7 +149,6 @@ def _one(edit: Edit, facts: dict[int, Known], keys: dict[str, int], subject: int
             return "protected"
         if edit.op == "delete":
             return Change(Op.DELETE, number)
-    text = _sentence(edit.text or "")
     objection = _objection(text, subject, ground)
     if objection is not None:
         return objection
@@ -171,8 +178,7 @@ def _objection(text: str, subject: int, ground: Ground) -> str | None:
 
 
 def _sentence(text: str) -> str:
-    clean = tidy(text)
-    return clean if not clean or clean[-1] in ".!?…" else f"{clean}."
+    return text if not text or text[-1] in ".!?…" else f"{text}."
 
 
 def _key(text: str) -> str:

@@ -13,14 +13,15 @@ import apsw
 import structlog
 from pydantic import BaseModel, Field
 
-from edge.consolidate.asking import ask
+from edge.consolidate.asking import ask, given_names
 from edge.consolidate.wording import acceptable, tidy
 from edge.memory import Store, jobs
 from edge.memory.jobs import Job
 from edge.memory.tiers import timeline_text
-from edge.memory.tiers.extract import Sentence, extract
+from edge.memory.tiers.extract import Sentence, extract, length
 from edge.memory.tiers.timeline_text import Ground
 from edge.reason import Budget, Reasoner, Refusal, Request, Why, load_prompt
+from edge.types.records import mentioned
 
 log = structlog.get_logger(__name__)
 
@@ -63,15 +64,25 @@ def write_summary(store: Store, reasoner: Reasoner, job: Job, stopping: Callable
     if ground is None or not notes:  # it is gone, or is about to change
         store.transact(lambda memory: jobs.finish(memory, job))
         return
+    if sum(map(length, notes)) <= ground.words:  # all of it is told as it is
+        _conclude(store, job, ground, [])
+        return
     prompt = load_prompt("summary").fill(words=str(ground.words), notes="\n".join(notes))
     answer = ask(reasoner, Request(SUMMARY, prompt, Written, Budget(tokens=64 + 3 * ground.words)), stopping)
     if isinstance(answer, Refusal) and answer.reason is Why.STOPPED:
         return
     kept: list[str] = []
     if isinstance(answer, Written):
-        kept, dropped = acceptable(answer.sentences, [text for _, text in ground.texts], ground.words)
+        texts = [text for _, text in ground.texts]
+        names = given_names(store, {who for text in texts for who in mentioned(text)})
+        kept, dropped = acceptable(answer.sentences, texts, ground.words, names)
         reasoner.drop(SUMMARY, dropped)
-    made_from = ground
+    _conclude(store, job, ground, kept)
+    log.info("summary.written", node=job.key, sentences=len(kept))
+
+
+def _conclude(store: Store, job: Job, made_from: Ground, kept: list[str]) -> None:
+    """Write the sentences, or keep what is there when there are none, and take the job out of the queue."""
 
     def write(memory: apsw.Connection) -> None:
         if not jobs.finish(memory, job):
@@ -84,7 +95,6 @@ def write_summary(store: Store, reasoner: Reasoner, job: Job, stopping: Callable
             timeline_text.refresh(memory, camera)
 
     store.transact(write)
-    log.info("summary.written", node=job.key, sentences=len(kept))
 
 
 def _notes(ground: Ground) -> tuple[str, ...]:

@@ -11,20 +11,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from edge.identity import is_given_name
-from edge.memory.tiers.extract import bare, length, terms
-from edge.types.records import mentioned, render
+from edge.memory.tiers.extract import Sentence, bare, extract, length, terms
+from edge.types.records import mention, mentioned, render
 
 SUPPORT: Final = 0.5  # share of a sentence's words that its ground has to have
+ENOUGH: Final = 0.5  # share of the people and of the words that a summary has to keep, or it is no better one
 _PREFIX: Final = 5  # letters in which two forms of one word agree
 _NUMBER = re.compile(r"\d+")
 _WORD = re.compile(r"[^\W\d_]+")
 _ADDRESS = re.compile(r"://|www\.|@")
 _AROUND: Final = ".,;:!?“”\"'()"
+_LOOSE: Final = " ,;:-–"  # that may be left at the end of a sentence
+_ENDS: Final = ".!?…”\"'’)"
 _LONGEST: Final = 60  # words of a sentence
 _BEGINS: Final = ".!?…:;“”\"'‘’(\n"  # a word after one of these may have a capital for it
 
@@ -82,22 +85,42 @@ def tidy(text: str) -> str:
     return bare(" ".join(printable.split()))
 
 
-def acceptable(sentences: Sequence[str], texts: Sequence[str], words: int) -> tuple[list[str], Counter[str]]:
+def unnamed(text: str, names: Mapping[int, str]) -> str:
+    """A text with names of people as mentions, so that it follows their names and corrections. What is quoted stays.
+
+    Args:
+        text: as a model wrote it.
+        names: of the people who may be meant; one that two of them have means neither.
+    """
+    bearers = Counter(names.values())
+    owners = {name: who for who, name in names.items() if name and bearers[name] == 1}
+    if not owners:
+        return text
+    longest_first = "|".join(re.escape(name) for name in sorted(owners, key=len, reverse=True))
+    pattern = re.compile(rf"(“[^”]*”|\"[^\"]*\")|(?<![^\W_])({longest_first})(?![^\W_])")
+    return pattern.sub(lambda found: found[1] or mention(owners[found[2]]), text)
+
+
+def acceptable(
+    sentences: Sequence[str], texts: Sequence[str], words: int, names: Mapping[int, str] | None = None
+) -> tuple[list[str], Counter[str]]:
     """The sentences that may stand in the memory.
 
     Args:
         sentences: as a model wrote them.
         texts: what they were made from.
         words: at most so many in all; what comes after is left out.
+        names: of people whom the texts mention.
 
     Returns:
-        The sentences, and how many were dropped for which rule.
+        The sentences, and how many were dropped for which rule. None are left when together they tell too little: fewer
+        than half of the people, or less than half of what would be chosen from the texts themselves.
     """
     ground = Ground.of(texts)
     kept: list[str] = []
     dropped: Counter[str] = Counter()
     room = words
-    for sentence in map(tidy, sentences):
+    for sentence in (unnamed(tidy(one), names or {}).rstrip(_LOOSE) for one in sentences):
         if not sentence or sentence in kept:
             continue
         size = length(sentence)
@@ -105,11 +128,15 @@ def acceptable(sentences: Sequence[str], texts: Sequence[str], words: int) -> tu
         if objection is not None:
             dropped[objection] += 1
             continue
-        kept.append(sentence if sentence[-1] in '.!?…”"' else f"{sentence}.")
+        kept.append(sentence if sentence[-1] in _ENDS else f"{sentence}.")
         room -= size
-    people = ground.people
-    if people and kept and not any(mentioned(sentence) for sentence in kept):
-        dropped["nobody"] += len(kept)  # a summary without those who were there is no better one
+    people = {who for sentence in kept for who in mentioned(sentence)}
+    least = sum(length(text) for text in extract([Sentence(0.0, text) for text in texts], words)) * ENOUGH
+    if kept and len(people) < ENOUGH * len(ground.people):
+        dropped["people_missing"] += len(kept)
+        kept = []
+    elif kept and words - room < least:
+        dropped["too_little"] += len(kept)
         kept = []
     return kept, dropped
 
