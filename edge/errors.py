@@ -122,6 +122,12 @@ class ClaimHeldError(StoreError):
     problem = "busy"
 
 
+class StaleError(StoreError):
+    """What is to be written rests on something that was forgotten a moment ago; decide again."""
+
+    problem = "stale"
+
+
 class DiskFullError(StoreError):
     """No space is left on the device that holds the memory."""
 

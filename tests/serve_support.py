@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -18,10 +19,12 @@ import numpy as np
 import uvicorn
 from fastapi import FastAPI
 
+from edge.app.forgetting import forget
 from edge.app.orders import Orders
+from edge.app.pauses import Pause, PauseBook
 from edge.errors import ModelError, NotFoundError, SourceError, UserError
 from edge.identity import RULES
-from edge.memory import Store
+from edge.memory import Plan, Store, Target
 from edge.notify import Notifier
 from edge.recall import Recall
 from edge.serve import CameraState, CameraStatus, Device, Fill, Scope, Vitals, server_config
@@ -97,6 +100,10 @@ class MemoryService:
     _cameras: dict[str, CameraStatus] = field(default_factory=dict)
     hears: Callable[[Samples], str] | None = None
 
+    @cached_property
+    def pauses(self) -> PauseBook:
+        return PauseBook(self.store.home)
+
     @property
     def notifier(self) -> Notifier:
         return Notifier(self.store, NotifySettings())
@@ -129,11 +136,26 @@ class MemoryService:
         del self._cameras[name]
         self.events.publish("camera", name, {"state": "removed", "detail": ""})
 
-    async def pause_camera(self, name: str) -> CameraStatus:
+    async def pause_camera(self, name: str, seconds: float | None = None) -> CameraStatus:
         return self._put(replace(self._one(name), state=CameraState.PAUSED, paused=True))
 
     async def resume_camera(self, name: str) -> CameraStatus:
         return self._put(replace(self._one(name), state=CameraState.LIVE, paused=False))
+
+    @property
+    def paused(self) -> Pause | None:
+        return self.pauses.pause
+
+    async def pause(self, seconds: float | None = None) -> Pause:
+        return self.pauses.begin(None if seconds is None else time.time() + seconds)
+
+    async def resume(self) -> None:
+        self.pauses.end()
+
+    async def forget(self, target: Target, token: str | None) -> Plan:
+        planned = await asyncio.to_thread(forget, self.store, target, token)
+        self.events.publish("forgot", None, {"text": planned.text})
+        return planned
 
     def latest_jpeg(self, camera: str) -> bytes | None:
         self._one(camera)

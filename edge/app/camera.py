@@ -17,6 +17,7 @@ import structlog
 from edge.app.backoff import Backoff
 from edge.app.cameras import CameraConfig
 from edge.app.events import Event, Events
+from edge.app.pauses import PauseBook
 from edge.app.pipeline import Pipeline, Senses, Tally
 from edge.app.remember import Remembered, Rememberer
 from edge.app.rooms import Rooms
@@ -43,6 +44,7 @@ class Shared:
     rooms: Rooms
     rememberer: Rememberer
     events: Events
+    pauses: PauseBook
 
 
 class Camera:
@@ -90,29 +92,51 @@ class Camera:
         self._thread.join(max(0.0, seconds))
         return not self._thread.is_alive() or self._pipeline is None
 
-    def pause(self) -> None:
-        """Finish the open segment and look at nothing until `resume`."""
+    def pause(self, until: float = 0.0) -> None:
+        """Look at nothing until `resume`. What was seen and heard up to now is remembered, and nothing after it.
+
+        Args:
+            until: UTC POSIX seconds; 0: until told otherwise.
+        """
         with self._lock:
             self._paused = True
-            self.config = replace(self.config, paused=True)
-            self._interrupt()
+            self.config = replace(self.config, paused=True, until=until)
+            self._interrupt(monotonic())
 
     def resume(self) -> None:
         """Go on."""
         with self._lock:
             self._paused = False
-            self.config = replace(self.config, paused=False)
+            self.config = replace(self.config, paused=False, until=0.0)
             self._wake.set()
 
-    def _interrupt(self) -> None:
+    def look_again(self) -> None:
+        """Whether everything is paused has changed."""
+        with self._lock:
+            if self.paused:
+                self._interrupt(monotonic())
+            else:
+                self._wake.set()
+
+    def forget_names(self) -> None:
+        """Call nobody in view by a name until they are known again."""
+        pipeline = self._pipeline
+        if pipeline is not None:
+            pipeline.forget_names()
+
+    def _interrupt(self, cut: float | None = None) -> None:
         self._wake.set()
         if self._pipeline is not None:
-            self._pipeline.stop()
+            self._pipeline.stop(cut)
 
     @property
     def paused(self) -> bool:
-        """Whether it looks at nothing until `resume`."""
-        return self._paused
+        """Whether it looks at nothing: by itself, or because everything is paused."""
+        return self._paused or self._shared.pauses.pause is not None
+
+    def pause_is_over(self, now: float) -> bool:
+        """Whether its own pause has lasted as long as it was to (UTC POSIX seconds)."""
+        return self._paused and 0.0 < self.config.until <= now
 
     @property
     def status(self) -> CameraStatus:
@@ -133,7 +157,7 @@ class Camera:
             dropped=self.tally.dropped,
             oldest=self.tally.oldest,
             enabled=self.config.enabled,
-            paused=self._paused,
+            paused=self.paused,
             pushed=self.port is not None,
         )
 
@@ -151,7 +175,7 @@ class Camera:
     def latest_jpeg(self) -> bytes | None:
         """The latest picture; None: none, or it is paused. Encodes: not for the loop."""
         picture, (shown, coded) = self._latest, self._coded
-        if picture is None or self._paused:
+        if picture is None or self.paused:
             return None
         if picture is not shown:  # viewers ask more often than cameras send
             image = picture.image(_SNAPSHOT_PX)
@@ -191,7 +215,7 @@ class Camera:
             self._wake.clear()
             if self._over.is_set():
                 return
-            if self._paused:
+            if self.paused:
                 self._latest, self._coded = None, (None, None)
                 self._set_accepting(False)
                 self._become(CameraState.PAUSED)
@@ -282,7 +306,7 @@ class Camera:
         return self.port.open(self.config.name)
 
     def _held(self) -> bool:
-        return self._over.is_set() or self._paused
+        return self._over.is_set() or self.paused
 
     def _set_accepting(self, accepting: bool) -> None:
         if self.port is not None:

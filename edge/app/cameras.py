@@ -28,6 +28,7 @@ class CameraConfig:
     uri: str
     enabled: bool = True
     paused: bool = False
+    until: float = 0.0  # UTC POSIX seconds at which the pause ends by itself; 0: it does not
 
     @property
     def shown_uri(self) -> str:
@@ -110,14 +111,19 @@ class CameraBook:
             self.get(name)
             self._write({key: camera for key, camera in self._cameras.items() if key != name})
 
-    def pause(self, name: str, paused: bool) -> CameraConfig:
+    def pause(self, name: str, paused: bool, until: float = 0.0) -> CameraConfig:
         """Note that a camera is paused, or is not.
+
+        Args:
+            name: its name.
+            paused: whether it is.
+            until: UTC POSIX seconds at which that ends by itself; 0: it does not.
 
         Raises:
             NotFoundError: there is none of this name.
         """
         with self._lock:
-            changed = replace(self.get(name), paused=paused)
+            changed = replace(self.get(name), paused=paused, until=until)
             self._write({**self._cameras, name: changed})
             return changed
 
@@ -142,7 +148,7 @@ def _read(path: Path) -> list[CameraConfig]:
         cameras = [CameraConfig(**row) for row in rows]
     except TypeError as error:
         raise SettingsError(
-            f"“{path}” has a camera that is not one ({error}): each [[camera]] has name, uri, enabled, paused."
+            f"“{path}” has a camera that is not one ({error}): each [[camera]] has name, uri, enabled, paused, until."
         ) from error
     for camera in cameras:
         if not (isinstance(camera.name, str) and isinstance(camera.uri, str) and _NAME.fullmatch(camera.name)):

@@ -8,6 +8,7 @@ Kinds, with the values in `data`:
 * `camera`: a camera's state changed: `state`, `detail`.
 * `person`: somebody is new, was named or corrected: `id`, `title`, `name`, `new`; after a correction also `part_of`: the
   id of whom they are part of now (their own: nothing is left of them), or null.
+* `forgot`: something was forgotten: `text`, what and how much; whatever was shown of the memory is to be asked for anew.
 """
 
 from __future__ import annotations

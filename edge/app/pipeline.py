@@ -11,7 +11,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import structlog
 
@@ -19,10 +19,10 @@ from edge.app.channel import Channel
 from edge.app.remember import Remembered, Rememberer
 from edge.app.rooms import Rooms
 from edge.capture import Source, segments, worth_analysing
-from edge.clock import monotonic
+from edge.clock import monotonic, utc_now
 from edge.errors import InferenceError
 from edge.perceive import Perceiver, Sight
-from edge.types.media import Frame, Mode, Segment
+from edge.types.media import SAMPLE_RATE, Frame, Mode, Segment
 
 log = structlog.get_logger(__name__)
 
@@ -61,6 +61,18 @@ class Senses:
         self._free.put(perceiver)
 
 
+def cut_off(segment: Segment, at: float) -> Segment | None:
+    """A segment without all that came after an instant (UTC POSIX seconds); None: nothing of it is left. Pure."""
+    if segment.start >= at:
+        return None
+    end = min(segment.end, at)
+    audio = segment.audio
+    if audio is not None:
+        audio = audio[: max(0, int((end - segment.audio_start) * SAMPLE_RATE))].copy()
+    speech = tuple(replace(one, end=min(one.end, end)) for one in segment.speech if one.start < end)
+    return replace(segment, end=end, audio=audio, speech=speech)
+
+
 class Pipeline:
     """One run of one source."""
 
@@ -85,6 +97,8 @@ class Pipeline:
         self._on_sight = on_sight
         self._on_remembered = on_remembered
         self._stop = threading.Event()
+        self._cut: float | None = None  # monotonic seconds after which nothing that is live is kept
+        self._clock = 0.0  # UTC minus monotonic seconds of the source's pictures
         self._names: dict[str, str] = {}  # of the open segment, by anchor
         self._names_first = False  # somebody was called by name up to the last cut: the first boxes wait for names
         self._failure: BaseException | None = None
@@ -94,9 +108,19 @@ class Pipeline:
         self.handover: queue.Queue[tuple[Segment, Perceiver | None] | None] = queue.Queue(_PERCEIVERS - 2)
         self.last_end = source.info.start  # UTC up to which it was captured
 
-    def stop(self) -> None:
-        """Finish the open segment and end; from any thread, idempotent."""
+    def stop(self, cut: float | None = None) -> None:
+        """Finish the open segment and end; from any thread, idempotent.
+
+        Args:
+            cut: monotonic seconds: of a live source nothing that came later is kept, neither pictures nor sound.
+        """
+        if cut is not None and self.source.live and self._cut is None:
+            self._cut = cut
         self._stop.set()
+
+    def forget_names(self) -> None:
+        """Call nobody in view by a name until they are known again; from any thread."""
+        self._names = {}
 
     def run(self) -> None:
         """Watch until the source ends or `stop` is called; a recording goes on where an earlier run stopped.
@@ -147,14 +171,27 @@ class Pipeline:
                 next_segment=next_segment,
                 stop=self._stop,
             ):
-                if isinstance(item, Segment):
-                    self.last_end = item.end
-                if not self.channel.put(item):
+                kept = self._before_cut(item)
+                if kept is None:
+                    continue
+                if isinstance(kept, Segment):
+                    self.last_end = kept.end
+                if not self.channel.put(kept):
                     break
         except BaseException as error:  # noqa: BLE001 - handed to the thread that waits for it
             failure = error
         finally:
             self.channel.close(failure)
+
+    def _before_cut(self, item: Frame | Segment) -> Frame | Segment | None:
+        """An item without what came after the cut; None: nothing of it is left."""
+        if isinstance(item, Frame):
+            self._clock = item.at - item.captured
+            return item if self._cut is None or item.captured <= self._cut else None
+        if self._cut is None:
+            return item
+        clock = self._clock or utc_now() - monotonic()  # of sound alone
+        return cut_off(item, self._cut + clock)
 
     def _see(self) -> None:
         perceiver = self._senses.take()

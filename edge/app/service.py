@@ -18,8 +18,10 @@ from edge.app.camera import Camera, Shared, tell_person
 from edge.app.cameras import CameraBook, CameraConfig, camera_config
 from edge.app.corrected import tell_corrected
 from edge.app.events import Events
+from edge.app.forgetting import forget, tell_forgotten
 from edge.app.notices import Notices
 from edge.app.orders import Orders
+from edge.app.pauses import Pause, PauseBook
 from edge.app.pulse import Pulse
 from edge.app.remember import Rememberer
 from edge.app.rooms import Rooms, open_rooms
@@ -28,7 +30,7 @@ from edge.capture import PushSource
 from edge.clock import monotonic, utc_now
 from edge.errors import NotFoundError, UserError
 from edge.identity import RULES
-from edge.memory import Store
+from edge.memory import Plan, Store, Target
 from edge.notify import Notifier
 from edge.perceive import Dictation, build_dictation
 from edge.reason import open_reasoner
@@ -56,7 +58,9 @@ class Service:
         self.store: Store = rooms.store
         self.recall = Recall(rooms.store, rooms.embedder, rooms.settings.recall)
         self.events = Events()
-        self._shared = Shared(rooms, Rememberer(rooms.store, rooms.identifier, rooms.embedder), self.events)
+        self._pauses = PauseBook(rooms.settings.home)
+        rememberer = Rememberer(rooms.store, rooms.identifier, rooms.embedder)
+        self._shared = Shared(rooms, rememberer, self.events, self._pauses)
         self._notices = Notices(rooms.store, rooms.settings.notify, self.events, rooms.embedder)
         busy = Busyness(rooms.settings.consolidate.idle_cpu, self._waiting)
         self._reasoner = open_reasoner(rooms.settings.reason, rooms.settings.home)
@@ -162,9 +166,15 @@ class Service:
                 await task
 
     async def _watch_cameras(self) -> None:
+        paused = self._pauses.pause is not None
         while True:
-            for camera in tuple(self._cameras.values()):
+            now, before, paused = utc_now(), paused, self._pauses.pause is not None
+            for name, camera in tuple(self._cameras.items()):
                 camera.tick()
+                if before and not paused:
+                    camera.look_again()
+                if camera.pause_is_over(now):
+                    await self._set_paused(name, paused=False)
             await asyncio.sleep(_TICK_S)
 
     async def _finish_cameras(self) -> None:
@@ -243,13 +253,13 @@ class Service:
             await asyncio.to_thread(self._book.remove, name)
         await asyncio.to_thread(camera.join, SHUTDOWN_S)
 
-    async def pause_camera(self, name: str) -> CameraStatus:
-        """Stop to watch until `resume_camera`; the open segment is remembered.
+    async def pause_camera(self, name: str, seconds: float | None = None) -> CameraStatus:
+        """Stop to watch until `resume_camera`, or for so many seconds; what was seen up to now is remembered.
 
         Raises:
             NotFoundError: there is none of this name.
         """
-        return await self._set_paused(name, paused=True)
+        return await self._set_paused(name, paused=True, until=0.0 if seconds is None else utc_now() + seconds)
 
     async def resume_camera(self, name: str) -> CameraStatus:
         """Go on watching.
@@ -259,15 +269,56 @@ class Service:
         """
         return await self._set_paused(name, paused=False)
 
-    async def _set_paused(self, name: str, *, paused: bool) -> CameraStatus:
+    async def _set_paused(self, name: str, *, paused: bool, until: float = 0.0) -> CameraStatus:
         camera = self._camera(name)
         if paused:
-            camera.pause()
+            camera.pause(until)
         else:
             camera.resume()
         with suppress(NotFoundError):  # it was given for this run only
-            await asyncio.to_thread(self._book.pause, name, paused)
+            await asyncio.to_thread(self._book.pause, name, paused, until)
         return camera.status
+
+    @property
+    def paused(self) -> Pause | None:
+        """The pause of everything that holds now."""
+        return self._pauses.pause
+
+    async def pause(self, seconds: float | None = None) -> Pause:
+        """Remember nothing of any camera until `resume`, or for so many seconds; kept over a restart.
+
+        Raises:
+            SettingsError: it cannot be written down.
+        """
+        until = None if seconds is None else utc_now() + seconds
+        pause = await asyncio.to_thread(self._pauses.begin, until)
+        for camera in tuple(self._cameras.values()):
+            camera.look_again()
+        return pause
+
+    async def resume(self) -> None:
+        """End the pause of everything; cameras that are paused by themselves stay so.
+
+        Raises:
+            SettingsError: it cannot be written down.
+        """
+        await asyncio.to_thread(self._pauses.end)
+        for camera in tuple(self._cameras.values()):
+            camera.look_again()
+
+    async def forget(self, target: Target, token: str | None) -> Plan:
+        """Forget something, with what of it is on its way into the memory, and tell everybody.
+
+        Raises:
+            NotFoundError: it is not there.
+            UserError: it cannot be forgotten by itself, or the memory has changed since it was shown.
+        """
+        planned = await asyncio.to_thread(forget, self.store, target, token, self._shared.rememberer)
+        for camera in tuple(self._cameras.values()):
+            camera.forget_names()
+        self.worker.wake()
+        tell_forgotten(self.events, planned)
+        return planned
 
     def latest_jpeg(self, camera: str) -> bytes | None:
         """The latest picture of a camera; None: none yet, or it is paused. Encodes: from any thread, not on the loop.

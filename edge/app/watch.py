@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 import structlog
 
 from edge.app.channel import Channel
+from edge.app.pauses import PauseBook
 from edge.app.remember import Rememberer
 from edge.app.rooms import Rooms
 from edge.capture import open_source, segments, worth_analysing
 from edge.clock import monotonic
-from edge.errors import InferenceError
+from edge.errors import InferenceError, UserError
 from edge.types.drafts import CommitDraft, Committed
 from edge.types.media import Frame, Mode, Segment, SourceInfo
 from edge.types.records import EntityKind
@@ -89,8 +90,12 @@ class Watch:
 
         Raises:
             SourceError: the source cannot be read.
+            UserError: it is live, and everything is paused.
             FaultError: the memory cannot be written. What was committed is kept.
         """
+        if self._source.live and PauseBook(self._rooms.settings.home).pause is not None:
+            self._source.close()
+            raise UserError("Everything is paused: nothing live is remembered; `reflectworld resume` goes on.")
         with self._rooms.store.claim(f"camera {self.info.camera}", f"reflectworld watch {self.info.uri}"):
             return self._run(on_progress)
 

@@ -71,7 +71,7 @@ def add(
 
 @app.command()
 def pause(name: NameArgument, home: HomeOption = None) -> None:
-    """Look at nothing of a camera until it is resumed; the open segment is remembered."""
+    """Look at nothing of a camera until it is resumed (`reflectworld pause --camera` also for a time)."""
     _ask(home, _post(name, "pause"), lambda book: book.pause(name, paused=True))
     say(f"{name} is paused.")
 

@@ -15,6 +15,7 @@ from edge.cli import (
     config,
     corrections,
     devices,
+    forget,
     jobs,
     models,
     pair,
@@ -72,6 +73,9 @@ app.command()(state.doctor)
 app.add_typer(jobs.app, name="jobs")
 app.add_typer(models.app, name="models")
 app.add_typer(reason.app, name="reason")
+app.add_typer(forget.app, name="forget")
+app.command()(forget.pause)
+app.command()(forget.resume)
 app.command()(upkeep.export)
 app.command(name="import")(upkeep.import_)
 app.command()(upkeep.backup)

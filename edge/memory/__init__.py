@@ -6,5 +6,17 @@ from edge.memory import index, jobs
 from edge.memory.store import Store
 from edge.memory.stored import StoredTrace, stored_trace, titles_of
 from edge.memory.units import search_units, trace_vector
+from edge.memory.upkeep.plans import Plan, Target
 
-__all__ = ["Store", "StoredTrace", "index", "jobs", "search_units", "stored_trace", "titles_of", "trace_vector"]
+__all__ = [
+    "Plan",
+    "Store",
+    "StoredTrace",
+    "Target",
+    "index",
+    "jobs",
+    "search_units",
+    "stored_trace",
+    "titles_of",
+    "trace_vector",
+]

@@ -20,7 +20,7 @@ from dataclasses import asdict
 import apsw
 
 from edge.clock import utc_now
-from edge.errors import StoreError
+from edge.errors import StaleError, StoreError
 from edge.memory import frames, index, jobs, names, samples
 from edge.memory.database import fetch, insert, transaction
 from edge.memory.drafts import boxes_to_json, contradiction, entity_keys, storable, to_json, vector_to_blob
@@ -147,7 +147,11 @@ class _Commit:
         known = dict(fetch(self.memory, sql, (user, to_json(used))))
         if len(known) < len(used):
             missing = next(key for key in used if key not in known)
-            raise _refused(self.files, self.draft, f"the memory knows no entity {missing}")
+            raise StaleError(
+                self.files.path,
+                f"A segment of “{self.draft.camera}” was not written: the memory knows no entity {missing}; whoever it was"
+                " may have been forgotten a moment ago.",
+            )
         numbers: dict[EntityKey, int] = {key: known[key] for key in used}
         # Somebody of whom nothing was left is there again.
         self.memory.executemany(

@@ -27,7 +27,7 @@ from edge.memory.people import PeopleReads
 from edge.memory.queries import EventReads
 from edge.memory.reader import FRAMES_FILE, MEMORY_FILE
 from edge.memory.schema import FRAMES, MEMORY
-from edge.memory.upkeep import erase, forget, sentinels, swap
+from edge.memory.upkeep import copies, erase, forget, sentinels, swap
 from edge.memory.upkeep.plans import Plan, Target
 from edge.memory.writer import Files, Writer
 from edge.settings import MemorySettings
@@ -273,6 +273,10 @@ class Store(EventReads, PeopleReads, CorrectionReads):
         """
         with self.reading() as connection:
             return forget.plan(connection, self.user, target)
+
+    def copies(self) -> tuple[str, ...]:
+        """Copies of this memory that forgetting does not reach, one sentence each."""
+        return copies.copies(self.home, self._settings)
 
     def forget(self, planned: Plan, rules: Derivation) -> None:
         """Forget what a plan names; the bytes are gone from the files.

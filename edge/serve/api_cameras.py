@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request, Response
 from edge.errors import NotFoundError
 from edge.serve import shapes
 from edge.serve.context import Context
-from edge.serve.forms import Camera, NewCamera, Page
+from edge.serve.forms import Camera, NewCamera, NewPause, Page
 from edge.serve.pictures import LIVE, picture
 from edge.serve.protocols import Scope
 
@@ -42,9 +42,9 @@ def cameras_router(context: Context) -> APIRouter:
         await service.remove_camera(name)
 
     @router.post("/cameras/{name}/pause", dependencies=admin)
-    async def pause(name: str) -> Camera:
-        """Remember nothing of it until it is resumed."""
-        return shapes.camera(await service.pause_camera(name))
+    async def pause(name: str, new: NewPause | None = None) -> Camera:
+        """Remember nothing of it, for a time or until it is resumed."""
+        return shapes.camera(await service.pause_camera(name, None if new is None else new.seconds))
 
     @router.post("/cameras/{name}/resume", dependencies=admin)
     async def resume(name: str) -> Camera:

@@ -19,6 +19,7 @@ from edge.serve.access import admit, requires
 from edge.serve.api_ask import ask_router
 from edge.serve.api_cameras import cameras_router
 from edge.serve.api_corrections import corrections_router
+from edge.serve.api_keep import keep_router
 from edge.serve.api_moments import moments_router
 from edge.serve.api_people import people_router
 from edge.serve.api_rules import rules_router
@@ -101,6 +102,7 @@ def build_app(
         timeline_router(context),
         people_router(context),
         corrections_router(context),
+        keep_router(context),
         ask_router(context),
         voice_router(context),
         rules_router(context),

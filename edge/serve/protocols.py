@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
-from edge.memory import Store
+from edge.memory import Plan, Store, Target
 from edge.notify import Notifier
 from edge.recall import Recall
 from edge.types.media import Samples
@@ -107,7 +107,7 @@ class Vitals:
 
 
 class EventLike(Protocol):
-    """Something that happened. Kinds: `moment`, `sight`, `camera`, `person`, `notice`."""
+    """Something that happened. Kinds: `moment`, `sight`, `camera`, `person`, `notice`, `forgot`."""
 
     @property
     def kind(self) -> str:
@@ -178,6 +178,18 @@ class OrdersLike(Protocol):
         """
 
 
+class PauseLike(Protocol):
+    """A pause of everything."""
+
+    @property
+    def since(self) -> float:
+        """UTC POSIX seconds."""
+
+    @property
+    def until(self) -> float | None:
+        """UTC POSIX seconds; None: until told otherwise."""
+
+
 class ServiceLike(Protocol):
     """The running service. Its attributes may be read on the loop; what waits is said."""
 
@@ -224,8 +236,8 @@ class ServiceLike(Protocol):
             NotFoundError: there is none of this name.
         """
 
-    async def pause_camera(self, name: str) -> CameraStatus:
-        """Stop to watch until `resume_camera`; the open segment is remembered.
+    async def pause_camera(self, name: str, seconds: float | None = None) -> CameraStatus:
+        """Stop to watch until `resume_camera`, or for so many seconds; what was seen up to now is remembered.
 
         Raises:
             NotFoundError: there is none of this name.
@@ -236,6 +248,36 @@ class ServiceLike(Protocol):
 
         Raises:
             NotFoundError: there is none of this name.
+        """
+
+    @property
+    def paused(self) -> PauseLike | None:
+        """The pause of everything that holds now."""
+
+    async def pause(self, seconds: float | None = None) -> PauseLike:
+        """Remember nothing of any camera until `resume`, or for so many seconds; kept over a restart.
+
+        Raises:
+            SettingsError: it cannot be written down.
+        """
+
+    async def resume(self) -> None:
+        """End the pause of everything; cameras that are paused by themselves stay so.
+
+        Raises:
+            SettingsError: it cannot be written down.
+        """
+
+    async def forget(self, target: Target, token: str | None) -> Plan:
+        """Forget something, with what of it is on its way into the memory, and tell everybody (`forgot`).
+
+        Args:
+            target: what.
+            token: of the plan that was shown; None: whatever goes with the target now.
+
+        Raises:
+            NotFoundError: it is not there.
+            UserError: it cannot be forgotten by itself, or the memory has changed since it was shown.
         """
 
     def latest_jpeg(self, camera: str) -> bytes | None:

@@ -28,6 +28,7 @@ from edge.serve.protocols import EventLike, EventsLike
 from edge.serve.protocols import Scope as DeviceScope
 from edge.settings import ServeSettings
 
+FORGOT = "forgot"  # what is kept of before would bring it back: pages begin anew
 FLEETING = "sight"  # the kind that is not kept
 _PAGE_BUFFER = 128  # messages that wait for a page that is slow to take them; the oldest boxes go first
 _SEND_S = 20.0  # a page that takes nothing for so long is let go of
@@ -104,7 +105,11 @@ class Hub:
         kept = event.kind != FLEETING
         if kept:
             self._last += 1
-        message = _message(event, f"{self._epoch}-{self._last}" if kept else None)
+        if event.kind == FORGOT:
+            self._kept.clear()
+            message = self._reset()
+        else:
+            message = _message(event, f"{self._epoch}-{self._last}" if kept else None)
         if kept:
             self._kept.append((self._last, message))
         for page in self._pages:

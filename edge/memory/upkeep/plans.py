@@ -56,7 +56,8 @@ class Plan:
     def token(self) -> str:
         """The same for the same plan, so that what goes is what was shown."""
         whole = [getattr(self, name) for name in self.__dataclass_fields__ if name != "target"]
-        return hashlib.sha256(json.dumps([repr(self.target), repr(whole)]).encode()).hexdigest()[:24]
+        whole += [self.target.camera, self.target.everything]
+        return hashlib.sha256(repr(whole).encode()).hexdigest()[:24]
 
     @property
     def empty(self) -> bool:
