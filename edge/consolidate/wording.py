@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from edge.identity import is_given_name
-from edge.memory.tiers.extract import Sentence, bare, extract, length, terms
+from edge.memory.tiers.extract import Sentence, bare, extract, length, split, terms
 from edge.types.records import mention, mentioned, render
 
 SUPPORT: Final = 0.5  # share of a sentence's words that its ground has to have
@@ -107,7 +107,7 @@ def acceptable(
     """The sentences that may stand in the memory.
 
     Args:
-        sentences: as a model wrote them.
+        sentences: as a model wrote them; several in one are parted.
         texts: what they were made from.
         words: at most so many in all; what comes after is left out.
         names: of people whom the texts mention.
@@ -120,7 +120,8 @@ def acceptable(
     kept: list[str] = []
     dropped: Counter[str] = Counter()
     room = words
-    for sentence in (unnamed(tidy(one), names or {}).rstrip(_LOOSE) for one in sentences):
+    parts = (part for one in sentences for part in split(unnamed(tidy(one), names or {})))
+    for sentence in (part.rstrip(_LOOSE) for part in parts):
         if not sentence or sentence in kept:
             continue
         size = length(sentence)
