@@ -16,12 +16,14 @@ otherwise; see `tests.store_faults.fail_everywhere`.
 from __future__ import annotations
 
 import argparse
+import logging
 import tempfile
 import time
 from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
+import structlog
 
 from edge.memory import Store
 from edge.memory.upkeep import backup, exporting, importing
@@ -41,6 +43,7 @@ def main() -> None:
     parser.add_argument("--stride", type=int, default=1, help="every how manieth operation of the disk fails; 0: none")
     parser.add_argument("--segments", type=int, default=600, help="of the memory that is copied; 0: none")
     arguments = parser.parse_args()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))  # failures are meant
     if arguments.kills:
         kills(arguments.kills, arguments.seed)
     if arguments.stride:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import apsw
+import structlog
 
 from edge.errors import StoreVersionError, UserError
 from edge.memory import frames, index, jobs
@@ -32,6 +33,8 @@ from edge.memory.upkeep.matching import Matches, find_matches
 from edge.memory.upkeep.numbering import Numbers, moved_evidence, moved_ground, moved_text
 from edge.memory.upkeep.tables import ALIASES, BASE, BY_NAME, Table
 from edge.memory.writer import Files
+
+log = structlog.get_logger(__name__)
 
 Progress = Callable[[int, int], None]
 
@@ -76,15 +79,27 @@ def load(path: Path, files: Files, user: str, *, progress: Progress = lambda _do
         if unknown := set(source.files) - {f"{table.name}.jsonl" for table in BASE} - {_PICTURES}:
             raise source.wrong(f"holds rows that are not known ({min(unknown)})")
         source.check()
+        report = None
         try:
             with transaction(files.memory):
-                return _Import(source, files, user).run(progress)
-        except apsw.ConstraintError as error:
-            frames.remove_orphans(files.memory, files.frames)
-            raise source.wrong(f"contradicts itself or this memory ({error})") from error
-        except BaseException:
-            frames.remove_orphans(files.memory, files.frames)
+                report = _Import(source, files, user).run(progress)
+        except BaseException as error:
+            # When it was the commit that failed, what is on the disk may be found committed after a crash: its pictures stay,
+            # and the next opening removes them if they are nobody's.
+            if report is None:
+                _remove_pictures(files)
+            if isinstance(error, apsw.ConstraintError):
+                raise source.wrong(f"contradicts itself or this memory ({error})") from error
             raise
+        return report
+
+
+def _remove_pictures(files: Files) -> None:
+    """Remove those whose rows were taken back."""
+    try:
+        frames.remove_orphans(files.memory, files.frames)
+    except apsw.Error as error:  # what went wrong first is what is told; the next opening removes them
+        log.warning("import.pictures_left", error=str(error))
 
 
 class _Import:
