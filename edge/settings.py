@@ -121,6 +121,19 @@ class IdentitySettings(_Room):
     )
     ema: float = Field(0.2, gt=0, lt=1, description="weight of a new sighting in its slot (Light-Omni, A.1)")
     pending_s: float = Field(86_400.0, gt=0, description="how long undecided evidence waits, s")
+    strangers: Literal["all", "consent", "none"] = Field(
+        "all",
+        description="people without a name: all are enrolled; consent: only for consent_days unless you name or allow them;"
+        " none: they are seen as someone, and no face or voice of theirs is kept",
+    )
+    stranger_days: float = Field(
+        0.0,
+        ge=0,
+        description="faces and voices of people without a name go when they were not seen for so long; 0: never",
+    )
+    consent_days: float = Field(
+        7.0, gt=0, description="consent: for so long they are known again while you have not said who they are"
+    )
 
 
 class MemorySettings(_Room):
@@ -132,6 +145,20 @@ class MemorySettings(_Room):
     backup_folder: Path | None = Field(None, description="backups are made here by themselves; default: none are")
     backup_h: float = Field(24.0, ge=0, description="from one backup to the next, hours; 0: none")
     backup_keep: int = Field(7, ge=1, description="so many of the newest backups stay in the folder")
+    keep_days: float | None = Field(
+        None, gt=0, description="older moments go, unless they are important; default: never"
+    )
+    key_frame_days: float | None = Field(
+        None, gt=0, description="pictures of older moments go, but for one of each important moment; default: never"
+    )
+    keep_gb: float | None = Field(
+        None, gt=0, description="a larger memory is thinned, the oldest first; default: no limit"
+    )
+    min_free_gb: float = Field(
+        1.0,
+        ge=0,
+        description="with less free on the device the memory is thinned; with a sixteenth of it, nothing more is remembered",
+    )
     examine_h: float = Field(24.0, ge=0, description="from one reading of the whole memory to the next, hours; 0: none")
 
 

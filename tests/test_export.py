@@ -48,6 +48,7 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
             who = who if number else tuple(committed.entities.values())
         store.commit(segment(200, who=1))
         store.set_name(1, "Anna")
+        store.agree(who[1])
         sightings = [(Kind.OBSERVATION, seen.id) for seen in store.observations(entity=who[0])]
         split_person(store, who[0], sightings[:1])
         merge_people(store, 1, who[0])

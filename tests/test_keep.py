@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 import time
 from collections.abc import Iterator
@@ -234,7 +235,7 @@ def test_who_is_forgotten_between_decision_and_commit_is_decided_about_anew(tmp_
 
 def test_what_may_be_on_its_way_of_a_target() -> None:
     assert left_out(Target(person=1)) is None
-    assert left_out(Target(camera="hall")) == LeftOut(-1e300, pytest.approx(time.time(), abs=5), "hall")
+    assert left_out(Target(camera="hall")) == LeftOut(-math.inf, pytest.approx(time.time(), abs=5), "hall")
     assert left_out(Target(since=3.0, until=4.0)) == LeftOut(3.0, 4.0)
     assert isinstance(Events(), Events)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 from edge.app.events import Event, Events
 from edge.app.remember import LeftOut, Rememberer
 from edge.clock import utc_now
 from edge.errors import UserError
 from edge.identity import RULES
 from edge.memory import Plan, Store, Target
-
-_EVER = 1e300  # s
 
 
 def forget(store: Store, target: Target, token: str | None, rememberer: Rememberer | None = None) -> Plan:
@@ -39,11 +39,11 @@ def left_out(target: Target) -> LeftOut | None:
     """What of a target may still be on its way into the memory now."""
     now = utc_now()
     if target.everything:
-        return LeftOut(-_EVER, now)
+        return LeftOut(-math.inf, now)
     if target.camera is not None:
-        return LeftOut(-_EVER, now, target.camera)
+        return LeftOut(-math.inf, now, target.camera)
     if target.since is not None or target.until is not None:
-        since = -_EVER if target.since is None else target.since
+        since = -math.inf if target.since is None else target.since
         return LeftOut(since, now if target.until is None else target.until)
     return None
 

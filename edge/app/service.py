@@ -19,6 +19,7 @@ from edge.app.cameras import CameraBook, CameraConfig, camera_config
 from edge.app.corrected import tell_corrected
 from edge.app.events import Events
 from edge.app.forgetting import forget, tell_forgotten
+from edge.app.keeping import short_of_room, thin_out
 from edge.app.notices import Notices
 from edge.app.orders import Orders
 from edge.app.pauses import Pause, PauseBook
@@ -28,7 +29,7 @@ from edge.app.rooms import Rooms, open_rooms
 from edge.app.work import Busyness, build_worker
 from edge.capture import PushSource
 from edge.clock import monotonic, utc_now
-from edge.errors import NotFoundError, UserError
+from edge.errors import NotFoundError, StoreError, UserError
 from edge.identity import RULES
 from edge.memory import Plan, Store, Target
 from edge.notify import Notifier
@@ -44,6 +45,7 @@ from edge.types.records import CorrectionDraft, CorrectionRecord, EntityRecord
 log = structlog.get_logger(__name__)
 
 SHUTDOWN_S = 4.5  # the cameras have this long to finish, s
+_ROOM_S = 5.0  # s between looks at the room that is left on the device
 _TICK_S = 0.25  # s between looks at the cameras
 
 Job = Callable[["Service"], Coroutine[Any, Any, None]]
@@ -114,6 +116,7 @@ class Service:
                     group.create_task(self._pulse.run(), name="pulse"),
                     group.create_task(self._watch_cameras(), name="cameras"),
                 ]
+                owned.append(group.create_task(self._watch_room(), name="room"))
                 owned.append(group.create_task(self._notices.run(), name="notices"))
                 owned += [group.create_task(job(self), name=name) for name, job in jobs]
                 await self._stopping.wait()
@@ -176,6 +179,17 @@ class Service:
                 if camera.pause_is_over(now):
                     await self._set_paused(name, paused=False)
             await asyncio.sleep(_TICK_S)
+
+    async def _watch_room(self) -> None:
+        """Thin the memory ahead of a full device; what is thinned for other reasons waits for a quiet moment."""
+        settings = self.settings.memory
+        while True:
+            await asyncio.sleep(_ROOM_S)
+            try:
+                if await asyncio.to_thread(short_of_room, self.store, settings):
+                    await asyncio.to_thread(thin_out, self.store, settings, steps=1)
+            except StoreError as error:
+                log.warning("memory.not_thinned", error=str(error))
 
     async def _finish_cameras(self) -> None:
         deadline = monotonic() + SHUTDOWN_S

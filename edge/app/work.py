@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 import psutil
 
+from edge.app.keeping import add_keeping
 from edge.app.upkeep import add_upkeep
 from edge.consolidate import Worker, WorkReport, build_handlers
 from edge.errors import ClaimHeldError
@@ -27,6 +28,7 @@ def build_worker(
     """The worker of one process; arguments as those of `Worker` and `build_handlers`."""
     handlers = build_handlers(store, embedder, reasoner)
     add_upkeep(handlers, store, settings.memory)
+    add_keeping(handlers, store, settings)
     return Worker(store, handlers, settings.consolidate, purpose=purpose, busy=busy)
 
 

@@ -92,6 +92,17 @@ def name(
         say(f"{before} ({public_id(Kind.ENTITY, person.id)}) is now called {store.entity(person.id).title}.")
 
 
+@app.command()
+def allow(who: WhoArgument, json: JsonOption = False, home: HomeOption = None) -> None:
+    """Say that somebody without a name may be known again, whatever the settings say of strangers (identity.strangers)."""
+    with open_for_writing(settings_for(home)) as store:
+        person = store.agree(find_person(store, who).id)
+        if json:
+            print_json(person_json(store, person))
+            return
+    say(f"{person.title} ({public_id(Kind.ENTITY, person.id)}) is known again from now on.")
+
+
 def find_person(store: Store, who: str) -> EntityRecord:
     """The one entity that `who` means.
 

@@ -21,6 +21,7 @@ from edge.cli import (
     pair,
     reason,
     recall,
+    retention,
     rules,
     run,
     state,
@@ -76,6 +77,7 @@ app.add_typer(reason.app, name="reason")
 app.add_typer(forget.app, name="forget")
 app.command()(forget.pause)
 app.command()(forget.resume)
+app.add_typer(retention.app, name="retention")
 app.command()(upkeep.export)
 app.command(name="import")(upkeep.import_)
 app.command()(upkeep.backup)

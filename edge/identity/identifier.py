@@ -42,6 +42,7 @@ class Identifier:
         self._version: int | None = None
         self._as_of: int | None = None
         self._apart: frozenset[tuple[int, int]] = frozenset()
+        self._agreed: frozenset[int] = frozenset()
         self._entities: dict[int, KnownEntity] = {}
         self._galleries: dict[GalleryKey, GalleryTable] = {}
         self._heard: dict[int, tuple[HeardName, ...]] = {}
@@ -135,6 +136,7 @@ class Identifier:
         self._version = self._store.data_version()
         self._as_of = self._store.corrections_made()
         self._apart = frozenset(self._store.told_apart())
+        self._agreed = frozenset(self._store.agreed())
         self._entities = {record.id: _known(record) for record in self._store.entities()}
         self._galleries = {}
         for modality in Modality:
@@ -152,6 +154,7 @@ class Identifier:
             elsewhere=self._elsewhere(evidence) if dated else (),
             heard=self._names_heard(evidence),
             apart=self._apart,
+            agreed=self._agreed,
         )
 
     def _waiting(self, row: PendingRecord) -> Waiting:

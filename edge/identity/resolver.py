@@ -21,6 +21,7 @@ from edge.identity.names import claims_of_segment
 from edge.identity.people import resolve_people
 from edge.identity.resolution import Resolution
 from edge.identity.state import GalleryState
+from edge.identity.strangers import keep_out
 from edge.identity.voices import resolve_voices
 from edge.settings import IdentitySettings
 from edge.types.drafts import EntityKey
@@ -43,7 +44,7 @@ def resolve(evidence: SegmentEvidence, state: GalleryState, settings: IdentitySe
     voices = resolve_voices(evidence, state, settings, editor, people)
     names, notes = claims_of_segment(evidence, state, people, voices)
     assigned = {**people.assigned, **voices.assigned}
-    return Resolution(
+    decided = Resolution(
         entities=(*people.entities, *voices.entities),
         assigned=assigned,
         decisions=(*people.decisions, *voices.decisions, *notes),
@@ -55,6 +56,7 @@ def resolve(evidence: SegmentEvidence, state: GalleryState, settings: IdentitySe
         seen=_last_seen(evidence, assigned),
         confidence={**people.confidence, **voices.confidence},
     )
+    return keep_out(decided, state, settings)
 
 
 def _last_seen(evidence: SegmentEvidence, assigned: Mapping[str, EntityKey | None]) -> dict[EntityKey, float]:

@@ -214,6 +214,7 @@ class GalleryState:
     elsewhere: tuple[Presence, ...] = ()  # sightings by other cameras that touch the segment's time
     heard: tuple[HeardName, ...] = ()
     apart: frozenset[tuple[int, int]] = frozenset()  # pairs that the owner told apart, the smaller id first
+    agreed: frozenset[int] = frozenset()  # people without a name whom the owner agreed to keep
 
     def told_apart(self, one: int, other: int) -> bool:
         """Whether the owner said that these two, whom evidence had taken for one, are not one."""

@@ -8,6 +8,7 @@ from edge.errors import NotFoundError
 from edge.memory import attribution, correcting
 from edge.memory.database import fetch, sql
 from edge.memory.reader import LARGEST_ID, Reader
+from edge.memory.upkeep import strangers
 from edge.types.records import CorrectionDraft, CorrectionKind, CorrectionRecord, CorrectionScope, Kind, public_id
 
 _CORRECTION = (
@@ -88,6 +89,11 @@ class CorrectionReads(Reader):
         """The pairs of people of whom the owner said that one is not the other, the smaller id first."""
         with self.reading() as connection:
             return attribution.apart(attribution.active(connection, self.user))
+
+    def agreed(self) -> set[int]:
+        """People without a name whom the owner agreed to keep (`Store.agree`)."""
+        with self.reading() as connection:
+            return strangers.agreed(connection, self.user)
 
     def corrections_made(self) -> int:
         """Rises with everything that changes who is who, so that decisions can say what they know of (`as_of`)."""

@@ -5,6 +5,7 @@ docs/adr/0002-store.md says which promises it keeps and how.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
@@ -19,7 +20,7 @@ from edge.errors import NotFoundError, ReflectWorldError, StoreError, UserError
 from edge.memory import commit, correcting, frames, jobs, locks, names
 from edge.memory.correcting import Derivation, Prepared
 from edge.memory.correction_reads import CorrectionReads
-from edge.memory.database import connect, snapshot, transaction, translated
+from edge.memory.database import connect, disk_full, snapshot, transaction, translated
 from edge.memory.health import problems
 from edge.memory.index import Columns, ColumnsCache
 from edge.memory.keys import MasterKey, obtain_key
@@ -27,7 +28,7 @@ from edge.memory.people import PeopleReads
 from edge.memory.queries import EventReads
 from edge.memory.reader import FRAMES_FILE, MEMORY_FILE
 from edge.memory.schema import FRAMES, MEMORY
-from edge.memory.upkeep import copies, erase, forget, sentinels, swap
+from edge.memory.upkeep import copies, erase, forget, sentinels, strangers, swap
 from edge.memory.upkeep.plans import Plan, Target
 from edge.memory.writer import Files, Writer
 from edge.settings import MemorySettings
@@ -45,6 +46,7 @@ from edge.types.records import (
 Result = TypeVar("Result")
 
 
+_RESERVE = 16  # with this part of `min_free_gb` left, nothing more is remembered: databases need room to tidy up, too
 _TRIES = 5  # of a correction, when another one comes in between
 
 
@@ -169,6 +171,8 @@ class Store(EventReads, PeopleReads, CorrectionReads):
             message = f"A segment of the user “{draft.user}” was not written into the memory of “{self.user}”."
             raise StoreError(self.home / MEMORY_FILE, message)
         draft = replace(draft, user=self.user)
+        if shutil.disk_usage(self.home).free < self._settings.min_free_gb * 1e9 / _RESERVE:
+            raise disk_full(self.home / MEMORY_FILE)
         pictures = frames.encode_draft(
             draft, max_px=self._settings.key_frame_max_px, quality=self._settings.key_frame_quality
         )
@@ -263,6 +267,17 @@ class Store(EventReads, PeopleReads, CorrectionReads):
                     pass
                 return number
         raise StoreError(self.home / MEMORY_FILE, "People are being corrected elsewhere just now; try again.")
+
+    def agree(self, entity: int) -> EntityRecord:
+        """Keep somebody who has no name, whatever the policy about strangers.
+
+        Raises:
+            NotFoundError: nobody has this id.
+        """
+        record = self.entity(entity)
+        self.transact(lambda memory: strangers.agree(memory, entity))
+        self._generation += 1
+        return record
 
     def forget_plan(self, target: Target) -> Plan:
         """What would be forgotten; nothing is changed.

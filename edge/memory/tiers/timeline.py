@@ -17,9 +17,10 @@ holds stays. docs/adr/0006-timeline.md says why.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 import apsw
@@ -39,7 +40,7 @@ from edge.memory.tiers.timeline_nodes import frontier as frontier
 from edge.memory.tiers.timeline_nodes import node as node
 from edge.memory.tiers.timeline_nodes import nodes_of_level as nodes_of_level
 from edge.memory.tiers.timeline_nodes import of_trace as of_trace
-from edge.memory.tiers.timeline_text import refresh
+from edge.memory.tiers.timeline_text import EXTRACTIVE, KEPT, refresh
 
 ROTATION: Final = 18  # traces of an event at most
 GAP_S: Final = 30.0  # a longer gap ends an event (ReflectWorld-MM: 30 s)
@@ -103,7 +104,7 @@ def settle_above_job(memory: apsw.Connection, job: jobs.Job) -> None:
 
 def settle(memory: apsw.Connection, camera: int, hour: int, *, top: int = TOP) -> None:
     """Derive an hour of a camera and all above it from the traces that there are; texts up to the level `top`."""
-    if _arrange_hour(memory, camera, hour):
+    if not _faded(memory, camera, hour) and _arrange_hour(memory, camera, hour):
         _arrange_day(memory, camera, hour // HOURS)
     refresh(memory, camera, top)
     _widen(memory, camera, hour)
@@ -150,6 +151,74 @@ def _hours_of(memory: apsw.Connection, trace: int) -> set[tuple[int, int]]:
 def clock_offset(connection: apsw.Connection) -> float:
     """How far the clock that cuts hours and days is from UTC, s."""
     return float(fetch(connection, "select offset from timeline_clock")[0][0])
+
+
+# -- what is kept of moments that are not kept any more --------------------------------------------------------------
+
+
+def fade(memory: apsw.Connection, traces: Iterable[int]) -> None:
+    """What is told of the hours of some traces stays as it is, though traces of them are about to go (retention)."""
+    for number in traces:
+        for camera, hour in _hours_of(memory, number):
+            memory.execute("insert or ignore into faded values(?, ?)", (camera, hour))
+            held = "select id from node where camera = ? and level = ? and slot = ?"
+            memory.execute(f"delete from node_trace where node in ({held})", (camera, EVENT, hour))  # noqa: S608 -- constant
+            memory.execute(
+                f"update node set summary_source = ? where summary_source = ? and id in ({held})",  # noqa: S608 -- constant
+                (KEPT, EXTRACTIVE, camera, EVENT, hour),
+            )
+
+
+def faded(connection: apsw.Connection, user: str, start: float, end: float, camera: str | None = None) -> list[int]:
+    """The nodes of faded hours that touch a span (UTC POSIX seconds), events and chapters."""
+    rows = fetch(
+        connection,
+        "select n.id from faded f join node n on n.camera = f.camera and n.slot = f.hour and n.level <= ?1"
+        " join camera c on c.id = f.camera where n.start < ?3 and n.end > ?2 and c.user = ?4 and (?5 is null or c.name = ?5)",
+        (CHAPTER, start, end, user, camera),
+    )
+    return [number for (number,) in rows]
+
+
+def forget_faded(memory: apsw.Connection, nodes: Iterable[int]) -> None:
+    """Take away what is still told of faded hours, whole hours only; what is above follows."""
+    rows = fetch(
+        memory,
+        "select id, camera, slot from node where id in (select value from json_each(?))",
+        (to_json(sorted(nodes)),),
+    )
+    for number, _, _ in rows:
+        memory.execute("update node set dirty = 1 where id = (select parent from node where id = ?)", (number,))
+        memory.execute("delete from provenance where item_kind = 'node' and item = ?", (number,))
+        memory.execute("delete from node where id = ?", (number,))
+    for number, day in sorted({(one, slot // HOURS) for _, one, slot in rows}):
+        _arrange_day(memory, number, day)
+        refresh(memory, number)
+
+
+def reword_faded(memory: apsw.Connection, user: str, reword: Callable[[str], str | None]) -> None:
+    """Let the sentences of faded hours say something else; what is above follows.
+
+    Args:
+        memory: the writer's connection.
+        user: whose memory.
+        reword: a sentence as it is from now on; None: it goes.
+    """
+    cameras = set()
+    for number in faded(memory, user, -math.inf, math.inf):
+        ((camera, parent, text),) = fetch(memory, "select camera, parent, text from node where id = ?", (number,))
+        lines = [reword(line) for line in text.split("\n")]
+        clean = "\n".join(line for line in lines if line)
+        if clean != text:
+            memory.execute("update node set text = ? where id = ?", (clean, number))
+            memory.execute("update node set dirty = 1 where id = ? and level > ?", (parent, CHAPTER))
+            cameras.add(camera)
+    for camera in sorted(cameras):
+        refresh(memory, camera)
+
+
+def _faded(memory: apsw.Connection, camera: int, hour: int) -> bool:
+    return bool(fetch(memory, "select 1 from faded where camera = ? and hour = ?", (camera, hour)))
 
 
 # -- the rules, pure --------------------------------------------------------------------------------------------------

@@ -55,6 +55,8 @@ create index node_extractive on node(level, end) where summary_source = 'extract
 create table node_trace(trace integer primary key, node integer not null references node(id) on delete cascade) without rowid;
 create index node_trace_node on node_trace(node);
 create table timeline_clock(offset real not null);
+create table faded(camera integer not null references camera(id) on delete cascade, hour integer not null,
+  primary key(camera, hour)) without rowid;
 """
 
 

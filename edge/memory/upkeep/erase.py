@@ -63,8 +63,12 @@ def carry_out(files: Files, user: str, planned: Plan, believes: renaming.Believe
     give_back(files)
 
 
-def give_back(files: Files) -> None:
+def give_back(files: Files, *, patient: bool = False) -> None:
     """Pictures without a row go, free pages go back to the file system, and the logs are emptied.
+
+    Args:
+        files: both.
+        patient: a log that another program reads at this moment may be emptied another time.
 
     Raises:
         StoreError: another program reads at this moment, so that a log could not be emptied.
@@ -74,7 +78,7 @@ def give_back(files: Files) -> None:
     for connection in (files.memory, files.frames):
         connection.execute("pragma incremental_vacuum").fetchall()
         busy, _, _ = connection.execute("pragma wal_checkpoint(truncate)").fetchall()[0]
-        if busy:
+        if busy and not patient:
             raise StoreError(
                 files.path,
                 "What was to be forgotten is gone from the memory, but another program is reading its log at this moment; run"
@@ -102,6 +106,8 @@ def _forget(memory: apsw.Connection, user: str, planned: Plan, believes: renamin
         sweep.scrub_decisions(memory, user, people)
         _adopt(memory, people)
         remove_people(memory, user, people)
+        timeline.reword_faded(memory, user, whole.sentence)
+    timeline.forget_faded(memory, planned.nodes)
     timeline.derive(memory, changed)
     for camera in {one for (one,) in among(memory, "select distinct camera from trace where id", changed)}:
         working.derive(memory, camera)

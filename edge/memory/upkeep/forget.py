@@ -21,12 +21,15 @@ docs/forgetting.md says the same for the owner, and what is beyond reach.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable
 
 import apsw
 
 from edge.errors import NotFoundError, UserError
 from edge.memory.database import fetch
+from edge.memory.tiers import timeline
+from edge.memory.upkeep import strangers
 from edge.memory.upkeep.forget_person import person_plan
 from edge.memory.upkeep.plans import Part, Plan, Target, among, counted, traces_where
 from edge.types.records import Kind, public_id
@@ -40,6 +43,7 @@ create table forgotten(id integer primary key autoincrement, user text not null,
 def create(connection: apsw.Connection) -> None:
     """Make the tables; part of a migration, inside its transaction."""
     connection.execute(FORGET_V1)
+    connection.execute(strangers.CONSENT_V1)
 
 
 def plan(connection: apsw.Connection, user: str, target: Target) -> Plan:
@@ -55,22 +59,24 @@ def plan(connection: apsw.Connection, user: str, target: Target) -> Plan:
         people = [who for (who,) in fetch(connection, "select id from entity where user = ?", (user,))]
         rules = [one for (one,) in fetch(connection, "select id from rule where user = ?", (user,))]
         alerts = [one for (one,) in fetch(connection, "select id from alert where user = ?", (user,))]
-        return counted(
-            connection, target, people=people, traces=traces_where(connection, user, "1"), rules=rules, alerts=alerts
-        )
+        nodes = timeline.faded(connection, user, -math.inf, math.inf)
+        traces = traces_where(connection, user, "1")
+        return counted(connection, target, people=people, traces=traces, rules=rules, alerts=alerts, nodes=nodes)
     if target.items:
         return _items(connection, user, target)
     if target.camera is not None:
         if not fetch(connection, "select 1 from camera where user = ? and name = ?", (user, target.camera)):
             raise NotFoundError(target.camera, f"Nothing is remembered of a camera “{target.camera[:60]}”.")
         traces = traces_where(connection, user, "c.name = ?", target.camera)
+        nodes = timeline.faded(connection, user, -math.inf, math.inf, target.camera)
     else:
-        since = -1e300 if target.since is None else target.since
-        until = 1e300 if target.until is None else target.until
+        since = -math.inf if target.since is None else target.since
+        until = math.inf if target.until is None else target.until
         if until <= since:
             raise UserError("The span ends before it begins; give --since before --until.")
         traces = traces_where(connection, user, "t.end > ? and t.start < ?", since, until)
-    return counted(connection, target, people=_left_alone(connection, user, traces), traces=traces)
+        nodes = timeline.faded(connection, user, since, until)
+    return counted(connection, target, people=_left_alone(connection, user, traces), traces=traces, nodes=nodes)
 
 
 # -- other targets ----------------------------------------------------------------------------------------------------
@@ -81,6 +87,7 @@ def _items(connection: apsw.Connection, user: str, target: Target) -> Plan:
     pictures: set[int] = set()
     rules: set[int] = set()
     alerts: set[int] = set()
+    nodes: set[int] = set()
     rows: dict[int, tuple[set[int], set[int]]] = {}  # of moments that stay: observations, utterances
     for kind, number in target.items:
         item = public_id(kind, number)
@@ -98,6 +105,15 @@ def _items(connection: apsw.Connection, user: str, target: Target) -> Plan:
             )
             found = [trace for (trace,) in fetch(connection, sql, (number, user))]
             traces |= set(found)
+            for camera, start, end in fetch(
+                connection,
+                "select c.name, n.start, n.end from node n join camera c on c.id = n.camera where n.id = ?"
+                " and c.user = ?",
+                (number, user),
+            ):
+                told = timeline.faded(connection, user, start, end, camera)
+                nodes |= set(told)
+                found += told
         elif kind in (Kind.OBSERVATION, Kind.UTTERANCE, Kind.KEY_FRAME):
             table = {Kind.OBSERVATION: "observation", Kind.UTTERANCE: "utterance"}.get(kind, "key_frame")
             sql = f"select x.trace from {table} x join trace t on t.id = x.trace join camera c on c.id = t.camera"
@@ -122,6 +138,12 @@ def _items(connection: apsw.Connection, user: str, target: Target) -> Plan:
         if trace not in traces:
             parts.append(Part(trace, tuple(sorted(observations)), tuple(sorted(utterances))))
             pictures |= _showing(connection, trace, observations)
+    for camera, start, end in among(
+        connection,
+        "select c.name, t.start, t.end from trace t join camera c on c.id = t.camera where t.id",
+        traces | set(rows),
+    ):
+        nodes |= set(timeline.faded(connection, user, start, end, camera))
     of = dict(among(connection, "select id, trace from key_frame where id", pictures))
     return counted(
         connection,
@@ -132,6 +154,7 @@ def _items(connection: apsw.Connection, user: str, target: Target) -> Plan:
         pictures=[number for number, trace in of.items() if trace not in traces],
         rules=rules,
         alerts=alerts,
+        nodes=nodes,
     )
 
 

@@ -50,6 +50,7 @@ class Plan:
     rules: tuple[int, ...] = ()
     alerts: tuple[int, ...] = ()
     pending: tuple[int, ...] = ()  # evidence that waits
+    nodes: tuple[int, ...] = ()  # what is still told of moments that are not kept any more
     counts: tuple[tuple[str, int], ...] = ()  # of what, and how many
 
     @property
@@ -84,6 +85,7 @@ _ONE: Final = {
     "faces and voices": "face or voice",
     "rules": "rule",
     "messages": "message",
+    "summaries": "summary",
 }
 
 
@@ -99,11 +101,12 @@ def counted(
     rules: Iterable[int] = (),
     alerts: Iterable[int] = (),
     pending: Iterable[int] = (),
+    nodes: Iterable[int] = (),
 ) -> Plan:
     """A plan with its counts."""
     people, traces, parts = tuple(sorted(set(people))), tuple(sorted(set(traces))), tuple(parts)
     pictures, rules, pending = tuple(sorted(pictures)), tuple(sorted(rules)), tuple(sorted(pending))
-    alerts = tuple(sorted(alerts))
+    alerts, nodes = tuple(sorted(alerts)), tuple(sorted(nodes))
 
     def number(table: str, column: str, these: Iterable[int]) -> int:
         return int(among(connection, f"select count(*) from {table} where {column}", these)[0][0])
@@ -123,8 +126,9 @@ def counted(
         ("faces and voices", len(samples)),
         ("rules", len(rules)),
         ("messages", len(alerts)),
+        ("summaries", len(nodes)),
     )
-    return Plan(target, people, traces, parts, pictures, tuple(names), rules, alerts, pending, counts)
+    return Plan(target, people, traces, parts, pictures, tuple(names), rules, alerts, pending, nodes, counts)
 
 
 def traces_where(connection: apsw.Connection, user: str, condition: str, *values: object) -> list[int]:

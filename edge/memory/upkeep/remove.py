@@ -29,8 +29,14 @@ _AT_ONCE: Final = 1000  # so many documents are taken out of the index of words 
 _JOBS: Final = (jobs.TRACE, jobs.RETRACE, "embed")
 
 
-def remove_traces(memory: apsw.Connection, user: str, traces: Iterable[int]) -> set[int]:
+def remove_traces(memory: apsw.Connection, user: str, traces: Iterable[int], *, fading: bool = False) -> set[int]:
     """Take whole moments out.
+
+    Args:
+        memory: the writer's connection.
+        user: whose memory.
+        traces: ids.
+        fading: what was learned from them stays: names, facts, and what the timeline tells of their hours.
 
     Returns:
         The people who took part in them: `settle_people` brings them up to date.
@@ -43,12 +49,21 @@ def remove_traces(memory: apsw.Connection, user: str, traces: Iterable[int]) -> 
     people |= {who for (who,) in fetch(memory, f"select distinct entity from sample where trace {THESE}", these)}
     cameras = {one for (one,) in fetch(memory, f"select distinct camera from trace where id {THESE}", these)}
     rows = {kind: _ids(memory, f"select id from {kind} where trace {THESE}", these) for kind in _OF_TRACE}
-    people |= remove_claims(memory, rows["utterance"])
-    unlink(memory, {**rows, "trace": gone})
+    if fading:
+        timeline.fade(memory, gone)
+        memory.execute(
+            "insert or ignore into provenance select 'name_claim', id, 'entity', entity from name_claim where utterance"
+            f" {THESE}",
+            (json.dumps(rows["utterance"]),),
+        )
+    else:
+        people |= remove_claims(memory, rows["utterance"])
+    learned = {who for (who,) in fetch(memory, f"select distinct entity from sample where trace {THESE}", these)}
+    unlink(memory, {**rows, "trace": gone}, derived=not fading)
     for kind in ("observation", "utterance", "decision", "sample"):
         wanted = (kind, json.dumps(rows[kind]))
         memory.execute(f"delete from correction_item where kind = ? and item {THESE}", wanted)
-    drop_galleries(memory, people)
+    drop_galleries(memory, learned)
     memory.execute(
         f"delete from job where user = ? and kind {THESE} and cast(key as integer) {THESE}",
         (user, json.dumps(_JOBS), *these),
@@ -59,6 +74,9 @@ def remove_traces(memory: apsw.Connection, user: str, traces: Iterable[int]) -> 
     memory.execute(f"delete from trace where id {THESE}", these)
     if many:
         rewrite_words(memory)
+    if fading:
+        _say_origins(memory, people)
+        return people
     for trace in gone:
         jobs.enqueue(memory, user, jobs.RETRACE, trace, priority=jobs.AT_ONCE)
     timeline.derive(memory, gone)
@@ -117,21 +135,21 @@ def drop_galleries(memory: apsw.Connection, people: Iterable[int]) -> None:
         memory.execute("update identity_state set galleries_due = 1")
 
 
-def unlink(memory: apsw.Connection, gone: Mapping[str, Iterable[int]]) -> None:
-    """Take rows out of `provenance`, and with them whatever was derived from them."""
+def unlink(memory: apsw.Connection, gone: Mapping[str, Iterable[int]], *, derived: bool = True) -> None:
+    """Take rows out of `provenance`, and (`derived`) with them whatever was derived from them."""
     for kind, numbers in gone.items():
         wanted = json.dumps(sorted(numbers))
-        derived: dict[str, list[int]] = {}
+        made: dict[str, list[int]] = {}
         for item_kind, item in fetch(
             memory,
             f"select distinct item_kind, item from provenance where source_kind = ? and source {THESE}",
             (kind, wanted),
         ):
             if item_kind not in _BASE and item_kind != "node":  # the timeline is derived again
-                derived.setdefault(item_kind, []).append(item)
+                made.setdefault(item_kind, []).append(item)
         memory.execute(f"delete from provenance where source_kind = ? and source {THESE}", (kind, wanted))
         memory.execute(f"delete from provenance where item_kind = ? and item {THESE}", (kind, wanted))
-        for table, items in derived.items():
+        for table, items in made.items() if derived else ():
             if fetch(memory, "select 1 from sqlite_schema where type = 'table' and name = ?", (table,)):
                 memory.execute(f"delete from {table} where id {THESE}", (json.dumps(items),))
             memory.execute(f"delete from provenance where item_kind = ? and item {THESE}", (table, json.dumps(items)))
@@ -148,6 +166,13 @@ def settle_people(memory: apsw.Connection, user: str, people: Iterable[int]) -> 
             " last_seen) where id = ?1",
             (who,),
         )
+        jobs.enqueue(memory, user, jobs.REENTITY, who, priority=jobs.AT_ONCE)
+    _say_origins(memory, [who for (who,) in staying])
+
+
+def _say_origins(memory: apsw.Connection, people: Iterable[int]) -> None:
+    """Let those whose first sighting went come from another one, or from what the owner said of them."""
+    for who in people:
         memory.execute(
             "insert into provenance select 'entity', ?1, kind, id from ("
             " select 1 place, 'observation' kind, min(id) id from observation where entity = ?1"
@@ -157,7 +182,6 @@ def settle_people(memory: apsw.Connection, user: str, people: Iterable[int]) -> 
             " and not exists (select 1 from provenance where item_kind = 'entity' and item = ?1) order by place limit 1",
             (who,),
         )
-        jobs.enqueue(memory, user, jobs.REENTITY, who, priority=jobs.AT_ONCE)
 
 
 def rewrite_words(memory: apsw.Connection) -> None:

@@ -127,6 +127,7 @@ BASE: Final = (
         identified=False,
         of_new="entity",
     ),
+    Table("consent", _ENTITY, {"entity": "entity"}, order="x.entity", identified=False, of_new="entity"),
     Table("key_frame", _TRACE, {"trace": "trace"}, json=("anchors",), picture="frame"),
     Table(
         "crop",
@@ -208,7 +209,7 @@ DERIVED: Final = frozenset(
     {
         *("words", "words_config", "words_content", "words_data", "words_docsize", "words_idx", "words_instance"),
         *("document", "terms", "participation"),
-        *("node", "node_trace", "working"),
+        *("node", "node_trace", "working", "faded"),
     }
 )
 
