@@ -14,6 +14,7 @@ from typing import Any, Final
 from aiortc import RTCRtpReceiver
 from aiortc.jitterbuffer import JitterBuffer, JitterFrame
 from aiortc.rtp import RtpPacket
+from aiortc.utils import uint16_add, uint16_gt
 
 from edge.clock import monotonic
 
@@ -31,16 +32,23 @@ class _Fresh(JitterBuffer):
 
     Args:
         kinds: media type of the codec, by payload type.
+        last: number of the latest packet that was skipped; those sent again before it would be waited for in vain.
     """
 
-    def __init__(self, kinds: Mapping[int, str]) -> None:
+    def __init__(self, kinds: Mapping[int, str], last: int | None) -> None:
         super().__init__(capacity=_PACKETS, is_video=True)
         self._kinds = kinds
+        self._last = last
         self._until = monotonic() + _BROKEN_S
         self.waits = True
 
     def add(self, packet: RtpPacket) -> tuple[bool, JitterFrame | None]:
         """Take a packet; whether to ask for a whole picture, and the picture that it completes."""
+        if self._last is not None:
+            if not uint16_gt(packet.sequence_number, self._last):
+                return False, None
+            if monotonic() > self._until:  # nothing so old comes any more, and numbers begin again
+                self._last = None
         ask, frame = super().add(packet)
         if frame is None or not self.waits:
             return ask, frame
@@ -55,12 +63,14 @@ def stands_alone(kind: str, data: bytes) -> bool:
 
     Args:
         kind: `video/VP8` or `video/H264`.
-        data: a VP8 frame (RFC 6386, 9.1), or NAL units after start codes (H.264, 7.4.1: 5 is a slice of an IDR picture).
+        data: a VP8 frame (RFC 6386, 9.1: one with a start code), or NAL units after start codes (H.264, 7.3.3: one with the
+            slice of an IDR picture, 5, that holds its first macroblock, so that its beginning is there).
     """
     if kind == "video/VP8":
-        return bool(data) and not data[0] & 1
+        return len(data) > 5 and not data[0] & 1 and data[3:6] == b"\x9d\x01\x2a"
     if kind == "video/H264":
-        return any(unit[:1] and unit[0] & 0x1F == 5 for unit in data.split(b"\x00\x00\x01")[1:])
+        units = data.split(b"\x00\x00\x01")[1:]
+        return any(len(unit) > 1 and unit[0] & 0x1F == 5 and unit[1] & 0x80 for unit in units)
     return False
 
 
@@ -69,7 +79,8 @@ class Repair:
 
     def __init__(self, receiver: RTCRtpReceiver) -> None:
         self._receiver = receiver
-        self._first: dict[int, float] = {}  # monotonic s at which a packet was found missing, by sequence number
+        self._held: int | None = None  # number of the packet that holds up the pictures
+        self._held_since = 0.0
         self._asked = 0.0
         self._skipped = float("-inf")
         self._fresh: _Fresh | None = None  # takes the place of the receiver's buffer once something was skipped
@@ -81,11 +92,14 @@ class Repair:
         while True:
             await asyncio.sleep(_LOOK_S)
             now = monotonic()
-            missing: set[int] = self._part("nack_generator").missing
-            self._first = {number: self._first.get(number, now) for number in missing}
-            if self._first and now - min(self._first.values()) > _GIVE_UP_S:
+            held = self._held_up_by()
+            if held is None or held != self._held:
+                self._held, self._held_since = held, now
+            known = self._part("nack_generator").missing
+            missing = [one for one in known if held is not None and not uint16_gt(held, one)]
+            if held is not None and now - self._held_since > _GIVE_UP_S:
                 self._skip(now)
-            elif self._first and now - self._asked >= _ASK_S:
+            elif missing and now - self._asked >= _ASK_S:
                 self._asked = now
                 for source in self._sources():
                     await self._receiver._send_rtcp_nack(source, sorted(missing))  # noqa: SLF001 -- there is no other way
@@ -104,11 +118,21 @@ class Repair:
         self.skips += 1
         self._skipped = now
         self._key_asked = float("-inf")
-        self._first.clear()
+        self._held = None
         self._part("nack_generator").missing.clear()
         kinds = {number: codec.mimeType for number, codec in self._part("codecs").items()}
-        self._fresh = _Fresh(kinds)
+        self._fresh = _Fresh(kinds, self._part("nack_generator").max_seq)
         vars(self._receiver)["_RTCRtpReceiver__jitter_buffer"] = self._fresh
+
+    def _held_up_by(self) -> int | None:
+        """The first packet that is missing while later ones are here; after a long hole aiortc knows of the last ones only."""
+        buffer, latest = self._part("jitter_buffer"), self._part("nack_generator").max_seq
+        number: int | None = buffer._origin  # noqa: SLF001 -- as above
+        while number is not None and latest is not None and uint16_gt(latest, number):
+            if buffer._packets[number % buffer.capacity] is None:  # noqa: SLF001 -- as above
+                return number
+            number = uint16_add(number, 1)
+        return None
 
     def _sources(self) -> list[int]:
         """The sources of pictures, without those of what is sent again."""
