@@ -157,7 +157,8 @@ class MemorySettings(_Room):
     min_free_gb: float = Field(
         1.0,
         ge=0,
-        description="with less free on the device the memory is thinned; with a sixteenth of it, nothing more is remembered",
+        description="with less free on the device (or than a twentieth of a small one) the memory is thinned; with a sixteenth"
+        " of that, nothing more is remembered",
     )
     examine_h: float = Field(24.0, ge=0, description="from one reading of the whole memory to the next, hours; 0: none")
 

@@ -236,8 +236,7 @@ def test_texts_names_and_search_follow(store: Store) -> None:
     assert store.trace(1).text == "Ann and person 3 sat at a table."
     assert store.told_apart() == {(one, record.other)}
     assert [d.entity for d in store.decisions(trace=1)] == [record.other, record.other, one, one]
-    wanted = {("embed", "1"), ("rederive-trace", "1"), *(("rederive-entity", str(who)) for who in (one, other, 3))}
-    assert wanted <= set(store.rows("select kind, key from job"))
+    assert {("embed", "1"), ("rederive-trace", "1")} <= set(store.rows("select kind, key from job"))
 
 
 def test_words_that_a_kill_left_unindexed_are_indexed_when_the_memory_is_opened(home: Path) -> None:

@@ -96,7 +96,6 @@ def test_others_keep_what_is_theirs(store: Store) -> None:
     with store.reading() as connection:
         waiting = {(job.kind, job.key) for job in jobs.all_jobs(connection, store.user, limit=1000)}
     assert ("embed", str(both.id)) in waiting
-    assert ("rederive-entity", str(marta)) in waiting
 
 
 def test_a_name_that_others_said_is_taken_out_of_their_words(store: Store) -> None:

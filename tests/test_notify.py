@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from edge.consolidate import Worker, build_handlers
 from edge.errors import UserError
 from edge.memory import Store
 from edge.memory.tiers.procedural import AlertRecord, Outcome
@@ -179,6 +180,16 @@ def notifier(store: Store) -> Notifier:
     return Notifier(store, NotifySettings(), zone=BERLIN)
 
 
+def followed(store: Store) -> list[int]:
+    """Let the queue go over what was remembered; the notifications that this brought, in their order."""
+    before = {alert.id for alert in notifier(store).alerts(limit=1000)}
+    rules = notifier(store)
+    worker = Worker(store, build_handlers(store, trace_steps=(rules.look,)))
+    worker.drain()
+    assert worker.report.failed == 0
+    return sorted(a.id for a in rules.alerts(limit=1000) if a.id not in before and a.outcome is Outcome.DELIVER)
+
+
 def test_the_dog_on_the_sofa(store: Store) -> None:
     rules = notifier(store)
     script = Script(store)
@@ -186,18 +197,18 @@ def test_the_dog_on_the_sofa(store: Store) -> None:
     rule = rules.add("tell me when the dog is on the sofa", now=NOON)
     script.trace(NOON, ["A dog walked by.", "There was no dog on the sofa."])
     script.trace(NOON + 60, ["The sofa was empty and the dog was next to it."])
-    assert rules.follow() == []
+    assert followed(store) == []
     script.trace(NOON + 120, ["A dog was on a couch."])
-    (number,) = rules.follow()
-    assert rules.follow() == []
+    (number,) = followed(store)
+    assert followed(store) == []
     alert = rules.alert(number)
     assert alert.text == "Tue 12:02, hall: A dog was on a couch."
     assert alert.ground == ("t4",)
     script.trace(NOON + 180, ["A dog was on a couch."])
-    assert rules.follow() == []
+    assert followed(store) == []
     assert "cool-down" in rules.why(rule.id)[0].reason
     script.trace(NOON + 900, ["A dog was on a couch."])
-    assert len(rules.follow()) == 1
+    assert len(followed(store)) == 1
 
 
 def test_people_speech_rooms_and_strangers(store: Store) -> None:
@@ -224,7 +235,7 @@ def test_people_speech_rooms_and_strangers(store: Store) -> None:
         observations=[seen("person", NOON + 10, NOON + 20, f"{mention(anna)} stood at a table.", "a1", anna)],
         utterances=[said(NOON + 12, "I have no money today", anna)],
     )
-    texts = [rules.alert(number).text for number in rules.follow()]
+    texts = [rules.alert(number).text for number in followed(store)]
     assert texts == [
         "Tue 12:00, kitchen: Anna stood at a table.",
         "Tue 12:00, kitchen: “I have no money today”",
@@ -236,7 +247,7 @@ def test_people_speech_rooms_and_strangers(store: Store) -> None:
         ["A person came."],
         observations=[seen("person", NOON + 700, NOON + 705, "A person came.", "a1")],
     )
-    assert [rules.alert(number).text for number in rules.follow()] == ["Tue 12:11, hall: A person came."]
+    assert [rules.alert(number).text for number in followed(store)] == ["Tue 12:11, hall: A person came."]
     store.set_name(anna, "Maria")
     assert "Maria stood" in rules.alerts()[-1].text  # what was told is read with the name of today
 
@@ -253,11 +264,11 @@ def test_nobody_in_the_kitchen_by_ten(store: Store) -> None:
         camera="kitchen",
         observations=[seen("person", at_nine, at_nine + 5, "A person stood.", "a1")],
     )
-    rules.follow()
+    followed(store)
     assert rules.tick(at_ten - 1) == []
     assert rules.tick(at_ten + 1) == []  # somebody was
     script.trace(at_ten + 86_000, ["A cat."], camera="kitchen")
-    rules.follow()
+    followed(store)
     (number,) = rules.tick(at_ten + 86_401)
     assert "not seen since Thu 00:00 (1 moments were looked at)" in rules.alert(number).text
     assert rules.tick(at_ten + 86_500) == []
@@ -284,7 +295,7 @@ def test_quiet_hours_keep_for_the_digest(store: Store) -> None:
     rules.add("tell me when a cat is on the table", now=NOON)
     night = moment("2026-12-01T23:00")
     Script(store).trace(night, ["A cat was on a table."])
-    assert rules.follow() == []
+    assert followed(store) == []
     assert rules.digest(night + 3700) == []
     (kept,) = rules.digest(moment("2026-12-02T07:30"))
     assert kept.text == "Tue 23:00, hall: A cat was on a table."
@@ -298,7 +309,7 @@ def test_a_paused_rule_and_one_twice(store: Store) -> None:
         rules.add("Tell me when a cat is on the table", now=NOON)
     rules.pause(rule.id, paused=True)
     Script(store).trace(NOON + 5, ["A cat was on a table."])
-    assert rules.follow() == []
+    assert followed(store) == []
     rules.remove(rule.id)
     assert rules.rules() == []
 
@@ -326,7 +337,7 @@ def test_delivery_goes_on_until_the_webhook_answers(store: Store) -> None:
         delivery = Delivery(store, rules, sinks(settings), told.append)
         rules.add("tell me when a cat is on the table", now=NOON)
         Script(store).trace(NOON + 5, ["A cat was on a table."])
-        (number,) = rules.follow()
+        (number,) = followed(store)
         assert delivery.deliver(NOON + 10) == 1
         assert "answered 500" in rules.alert(number).sent["webhook"]
         assert delivery.deliver(NOON + 11) == 0  # it waits
@@ -347,7 +358,7 @@ def test_an_old_recording_rings_no_phone(store: Store) -> None:
     settings = NotifySettings(webhook="http://127.0.0.1:9/nobody")
     rules.add("tell me when a cat is on the table", now=NOON)
     Script(store).trace(NOON - timedelta(days=30).total_seconds(), ["A cat was on a table."])
-    (number,) = rules.follow()
+    (number,) = followed(store)
     Delivery(store, rules, sinks(settings), told.append).deliver(NOON)
     assert rules.alert(number).sent["webhook"] == "too old to be sent"
 
@@ -363,7 +374,7 @@ def test_rules_and_orders_over_the_api(store: Store) -> None:
     (rule,) = call(app, "GET", "/api/v1/rules").json()
     assert (rule["id"], rule["state"]) == ("r1", "active")
     Script(store).trace(NOON + 5, ["A cat was on a table."])
-    notifier(store).follow()
+    followed(store)
     page = call(app, "GET", "/api/v1/alerts").json()
     assert [one["text"][-21:] for one in page["items"]] == ["A cat was on a table."]
     assert call(app, "POST", "/api/v1/alerts/a1/read").status_code == 204
@@ -382,9 +393,9 @@ def test_a_kill_neither_loses_nor_repeats_a_message(tmp_path: Path) -> None:
         notifier(store).add("tell me when a cat is on the table", now=NOON)
         Script(store).trace(NOON + 5, ["A cat was on a table."])
     with Store.open(tmp_path / "home") as store:
-        assert len(notifier(store).follow()) == 1
+        assert len(followed(store)) == 1
     with Store.open(tmp_path / "home") as store:
-        assert notifier(store).follow() == []
+        assert followed(store) == []
         told: list[AlertRecord] = []
         assert Delivery(store, notifier(store), (), told.append).deliver(NOON + 10) == 1
     with Store.open(tmp_path / "home") as store:

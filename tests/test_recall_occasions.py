@@ -7,14 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge.memory.index import Corpus, Postings
+from edge.memory.index import Corpus
 from edge.recall.occasions import Seen, occasions
 from edge.recall.ranking import (
-    Concept,
+    K1,
     best_first,
-    bm25,
     estimated_cosine,
+    length_norm,
+    rarity,
     recency,
+    saturation,
     standardise,
     with_neighbours,
 )
@@ -67,28 +69,22 @@ def test_occasions_keep_every_sighting_once_whatever_their_order(traces: set[int
     assert len(found) == runs
 
 
-def test_a_rare_word_counts_more_than_a_common_one_among_what_is_visible() -> None:
-    corpus = _row(4)
-    rare, common = Postings("rare", np.array([2, 99]), np.ones(2)), Postings("common", np.array([1, 2, 3]), np.ones(3))
-    concepts = [Concept(1.0, ("rare",)), Concept(1.0, ("common",))]
-    scores = bm25(corpus, [rare, common], concepts)
-    assert scores.argmax() == 1
-    assert scores[0] == scores[2] > scores[3] == 0.0
-    # A document that is not visible changes nothing.
-    fewer = Postings("rare", np.array([2]), np.ones(1))
-    assert bm25(corpus, [fewer, common], concepts) == pytest.approx(scores)
+def test_a_rare_word_counts_more_than_a_common_one() -> None:
+    assert rarity(100, 1) > rarity(100, 50) > rarity(100, 100) > 0
 
 
-def test_the_words_for_one_thing_count_as_one_word() -> None:
-    corpus = _row(3)
-    sofa, couch = Postings("sofa", np.array([1]), np.ones(1)), Postings("couch", np.array([2]), np.ones(1))
-    scores = bm25(corpus, [sofa, couch], [Concept(1.0, ("sofa", "couch"))])
-    assert scores[0] == scores[1] > 0
+@given(st.floats(0, 50), st.floats(0, 50), st.integers(1, 400))
+def test_a_word_counts_more_the_oftener_and_the_shorter_the_text_and_never_without_end(
+    one: float, other: float, length: int
+) -> None:
+    few, many = sorted((one, other))
+    short, long = np.array([0.5]), np.array([0.5 + length])
+    assert saturation(few, short) <= saturation(many, short) <= K1 + 1
+    assert saturation(many, long) <= saturation(many, short)
 
 
 def test_nothing_visible_has_no_scores() -> None:
-    empty = _corpus([])
-    assert not len(bm25(empty, [], [Concept(1.0, ("x",))]))
+    assert not len(length_norm(_corpus([])))
     assert not len(best_first(np.zeros(0), 5))
 
 

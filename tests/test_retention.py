@@ -210,12 +210,23 @@ def test_a_memory_that_is_larger_than_wanted_becomes_smaller(store: Store) -> No
     st.integers(0, 10**12),
 )
 def test_nothing_of_the_last_hour_goes(now: float, days: float | None, pictures: float | None, free: int) -> None:
-    settings = MemorySettings(keep_days=days, key_frame_days=pictures, min_free_gb=2)
-    wanted = retention.policy(settings, now=now, used=10**9, free=free)
+    settings = MemorySettings(keep_days=days, key_frame_days=pictures)
+    wanted = retention.policy(settings, now=now, used=10**9, missing=2e9 - free)
     assert wanted.latest <= now - 3600
     assert max(wanted.pictures_before, wanted.moments_before) <= wanted.latest
     assert wanted.surplus == max(0.0, 2e9 - free)
     assert (wanted.moments_before == -math.inf) == (days is None)
+
+
+def test_a_small_device_is_not_emptied_for_the_sake_of_a_large_floor(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a stick of a gigabyte, a gigabyte can never be free."""
+    lived(store)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(10**9, 9 * 10**8, 10**8))
+    assert not short_of_room(store, MemorySettings())
+    assert not room(store, MemorySettings()).thinning
+    store.commit(at(scene(90, [-1]), 0.0))
 
 
 def test_the_command_shows_and_runs(home: Path, reflectworld: Command, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,6 @@ service looks at it every few seconds (`short_of_room`).
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -67,15 +66,17 @@ def add_keeping(handlers: Handlers, store: Store, settings: Settings) -> None:
 
 def short_of_room(store: Store, settings: MemorySettings) -> bool:
     """Whether less is free on the device than should be; microseconds."""
-    return shutil.disk_usage(store.home).free < settings.min_free_gb * retention.GB
+    free, floor = retention.free_and_floor(store.home, settings)
+    return free < floor
 
 
 def room(store: Store, settings: MemorySettings) -> Room:
     """How full it is, and what would go; nothing is changed."""
 
     def look(files: Files) -> Room:
-        used, free = retention.used_bytes((files.memory, files.frames)), shutil.disk_usage(store.home).free
-        wanted = retention.policy(settings, now=utc_now(), used=used, free=free)
+        used = retention.used_bytes((files.memory, files.frames))
+        free, floor = retention.free_and_floor(store.home, settings)
+        wanted = retention.policy(settings, now=utc_now(), used=used, missing=floor - free)
         return Room(used, free, retention.plan(files.memory, files.frames, store.user, wanted, _EVERYTHING))
 
     return store.upkeep(look)
@@ -97,8 +98,9 @@ def thin_out(
     """
 
     def step(files: Files) -> Thinning:
-        used, free = retention.used_bytes((files.memory, files.frames)), shutil.disk_usage(store.home).free
-        wanted = retention.policy(settings, now=utc_now(), used=used, free=free)
+        used = retention.used_bytes((files.memory, files.frames))
+        free, floor = retention.free_and_floor(store.home, settings)
+        wanted = retention.policy(settings, now=utc_now(), used=used, missing=floor - free)
         what = retention.plan(files.memory, files.frames, store.user, wanted, retention.STEP)
         if what:
             retention.thin(files, store.user, what)

@@ -1,4 +1,4 @@
-"""The owner's rules at work in the service: one thread follows the memory, fires what is due, and sends word."""
+"""The owner's rules at work in the service: one thread fires what is due, and sends word."""
 
 from __future__ import annotations
 
@@ -25,40 +25,32 @@ _AGAIN_S = 10.0  # s until the next look after one that failed
 
 
 class Notices:
-    """Follows the memory with the owner's rules."""
+    """Fires the rules that time makes due, and sends word; the queue's worker lets rules look at what is seen."""
 
     def __init__(self, store: Store, settings: NotifySettings, events: Events, embedder: TextEmbedder | None) -> None:
         self.notifier = Notifier(store, settings)
         self.orders = Orders(store, self.notifier, embedder)
         self._events = events
         self._delivery = Delivery(store, self.notifier, sinks(settings), self._tell)
-        self._stop = False
-        self.failures = 0
 
     async def run(self) -> None:
-        """Work until cancelled; what is not looked at by then is looked at after the next start."""
+        """Work until cancelled; what waits then is sent after the next start."""
         loop = asyncio.get_running_loop()
         with ThreadPoolExecutor(1, thread_name_prefix="notices") as thread:
-            try:
-                while True:
-                    wait = _STEP_S
-                    try:
-                        await loop.run_in_executor(thread, self.step)
-                    except ReflectWorldError as error:
-                        self.failures += 1
-                        wait = _AGAIN_S
-                        log.warning("notices.failed", error=str(error))
-                    await asyncio.sleep(wait)
-            finally:
-                self._stop = True
+            while True:
+                wait = _STEP_S
+                try:
+                    await loop.run_in_executor(thread, self.step)
+                except ReflectWorldError as error:
+                    wait = _AGAIN_S
+                    log.warning("notices.failed", error=str(error))
+                await asyncio.sleep(wait)
 
     def step(self) -> None:
-        """Look at what was remembered, fire what is due, send what waits."""
-        self.notifier.follow(stop=lambda: self._stop)
+        """Fire what is due, send what waits."""
         self.notifier.tick()
-        if not self._stop:
-            self._delivery.deliver()
-            self._delivery.digest()
+        self._delivery.deliver()
+        self._delivery.digest()
 
     def _tell(self, alert: AlertRecord) -> None:
         data = {
@@ -71,14 +63,13 @@ class Notices:
         self._events.publish(Event("notice", data=data))
 
 
-def follow_rules(store: Store, settings: Settings) -> list[str]:
-    """Let the rules look at what a command has remembered, and send word; for commands without a service.
+def deliver_waiting(store: Store, settings: Settings) -> list[str]:
+    """Send word of what the rules have met; for commands without a service, after `work_through`.
 
     Returns:
         What was told, one text each.
     """
-    notifier = Notifier(store, settings.notify)
     told: list[str] = []
-    notifier.follow()
+    notifier = Notifier(store, settings.notify)
     Delivery(store, notifier, sinks(settings.notify), lambda alert: told.append(alert.text)).deliver()
     return told

@@ -143,31 +143,6 @@ class Service:
         if self._stopping is not None:
             self._stopping.set()
 
-    def spawn(self, name: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Run something for as long as the service runs; it is cancelled at its end.
-
-        Raises:
-            RuntimeError: the service does not run.
-        """
-        if self._group is None or not self._running or self._stopping is None:
-            work.close()
-            raise RuntimeError("The service does not run.")
-        return self._group.create_task(self._until_stopped(name, work), name=f"{name}:owner")
-
-    async def _until_stopped(self, name: str, work: Coroutine[Any, Any, None]) -> None:
-        assert self._stopping is not None  # noqa: S101  # spawn has seen it; tells mypy
-        task = asyncio.create_task(work, name=name)
-        stopped = asyncio.create_task(self._stopping.wait(), name=f"{name}:stop")
-        try:
-            await asyncio.wait({task, stopped}, return_when=asyncio.FIRST_COMPLETED)
-            if task.done():
-                task.result()
-        finally:
-            for one in (task, stopped):
-                one.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
-
     async def _watch_cameras(self) -> None:
         paused = self._pauses.pause is not None
         while True:

@@ -12,6 +12,7 @@ from edge.consolidate import Worker, WorkReport, build_handlers
 from edge.errors import ClaimHeldError
 from edge.infer import TextEmbedder
 from edge.memory import Store
+from edge.notify import Notifier
 from edge.reason import Reasoner
 from edge.settings import Settings
 
@@ -26,7 +27,8 @@ def build_worker(
     busy: Callable[[], bool] = lambda: False,
 ) -> Worker:
     """The worker of one process; arguments as those of `Worker` and `build_handlers`."""
-    handlers = build_handlers(store, embedder, reasoner)
+    rules = Notifier(store, settings.notify)
+    handlers = build_handlers(store, embedder, reasoner, trace_steps=(rules.look,))
     add_upkeep(handlers, store, settings.memory)
     add_keeping(handlers, store, settings)
     return Worker(store, handlers, settings.consolidate, purpose=purpose, busy=busy)

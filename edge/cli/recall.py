@@ -16,7 +16,7 @@ from typing import Annotated, BinaryIO
 
 import typer
 
-from edge.app.notices import follow_rules
+from edge.app.notices import deliver_waiting
 from edge.app.orders import Orders
 from edge.app.replay import ReplayReport
 from edge.app.replay import replay as replay_file
@@ -208,9 +208,9 @@ def replay(
             stop.set()
             complain("Interrupted: what was written is kept, and the same command goes on from there.")
             raise typer.Exit(130) from None
-        told = follow_rules(store, settings)
         with bar("Going over it") as show_work:
             work_through(store, settings, embedder, purpose="reflectworld replay", progress=show_work)
+        told = deliver_waiting(store, settings)
     if not report.segments and report.bad and not report.resumed:
         number, reason = report.bad[0]
         raise SourceError(str(segments), f"“{segments}” holds no described segment (line {number}: {reason}).")

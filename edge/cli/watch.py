@@ -13,7 +13,7 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from edge.app import Watch, WatchReport, open_rooms
-from edge.app.notices import follow_rules
+from edge.app.notices import deliver_waiting
 from edge.app.work import work_through
 from edge.cli.console import HomeOption, JsonOption, bar, complain, err, print_json, say, settings_for
 from edge.clock import iso, parse_instant
@@ -50,9 +50,9 @@ def watch(
         job = Watch(rooms, source, camera=camera, start=_instant(start), mode=mode)
         with _stopping(job.stop), _progress(job) as show:
             report = job.run(show)
-        told = follow_rules(rooms.store, settings)
         with bar("Going over it") as show_work:
             work_through(rooms.store, settings, rooms.embedder, purpose="reflectworld watch", progress=show_work)
+        told = deliver_waiting(rooms.store, settings)
     if json:
         print_json(_as_json(report))
     else:

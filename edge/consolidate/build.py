@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from edge.consolidate import summaries
 from edge.consolidate.embedding import Embedder, embed_again
 from edge.consolidate.handlers import Handlers
-from edge.consolidate.steps import derive_entity_again, derive_trace, derive_trace_again
+from edge.consolidate.steps import Step, derive_trace_again, trace_work
 from edge.memory import Store, jobs
 from edge.memory.tiers import timeline
 from edge.reason import Reasoner
 
 
-def build_handlers(store: Store, embedder: Embedder | None = None, reasoner: Reasoner | None = None) -> Handlers:
+def build_handlers(
+    store: Store,
+    embedder: Embedder | None = None,
+    reasoner: Reasoner | None = None,
+    *,
+    trace_steps: Sequence[Step] = (),
+) -> Handlers:
     """Everything that can be done with what is there.
 
     Args:
         store: the memory, open for writing.
         embedder: of texts; None: what needs it stays in the queue.
         reasoner: that asks a language model; None: what needs it stays in the queue. Where none is set up, it is dropped.
+        trace_steps: what other rooms do with each new trace, in its transaction.
     """
     handlers = Handlers()
-    handlers.prompt(jobs.TRACE, derive_trace)
+    handlers.prompt(jobs.TRACE, trace_work(trace_steps))
     handlers.prompt(jobs.RETRACE, derive_trace_again)
-    handlers.prompt(jobs.REENTITY, derive_entity_again)
     handlers.prompt(timeline.TIMELINE, timeline.settle_job)
     handlers.prompt(timeline.ABOVE, timeline.settle_above_job, lazy=True)
     if embedder is not None:

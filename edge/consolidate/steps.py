@@ -1,4 +1,4 @@
-"""What is derived from each trace and each entity, in order. The one place where a tier adds its step.
+"""What is derived from each trace, in order. The one place where a tier adds its step.
 
 A step runs inside the writer's transaction, is deterministic, goes by event time and does not depend on the order in which
 traces come. It reads the trace from the value that it gets, so that a trace is read once for all of them.
@@ -6,7 +6,7 @@ traces come. It reads the trace from the value that it gets, so that a trace is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import apsw
@@ -17,7 +17,6 @@ from edge.memory.tiers import timeline
 
 Step = Callable[[apsw.Connection, StoredTrace, str], None]
 Again = Callable[[apsw.Connection, int, StoredTrace | None, str], None]
-OfEntity = Callable[[apsw.Connection, int, str], None]
 
 # (memory, trace, user): a trace is new.
 TRACE_STEPS: Final[tuple[Step, ...]] = (timeline.note,)
@@ -25,16 +24,21 @@ TRACE_STEPS: Final[tuple[Step, ...]] = (timeline.note,)
 # (memory, id, trace, user): a trace was corrected; None: it was forgotten.
 RETRACE_STEPS: Final[tuple[Again, ...]] = (timeline.note_again,)
 
-# (memory, entity, user): somebody was corrected or forgotten; ids of those who are gone come, too.
-ENTITY_STEPS: Final[tuple[OfEntity, ...]] = ()
 
+def trace_work(more: Sequence[Step] = ()) -> Callable[[apsw.Connection, Job], None]:
+    """How a job `trace` is done; nothing when the trace was forgotten meanwhile.
 
-def derive_trace(memory: apsw.Connection, job: Job) -> None:
-    """Do a job `trace`; nothing when it was forgotten meanwhile."""
-    trace = stored_trace(memory, job.user, int(job.key))
-    if trace is not None:
-        for step in TRACE_STEPS:
-            step(memory, trace, job.user)
+    Args:
+        more: steps of rooms that this one does not know, after its own.
+    """
+
+    def work(memory: apsw.Connection, job: Job) -> None:
+        trace = stored_trace(memory, job.user, int(job.key))
+        if trace is not None:
+            for step in (*TRACE_STEPS, *more):
+                step(memory, trace, job.user)
+
+    return work
 
 
 def derive_trace_again(memory: apsw.Connection, job: Job) -> None:
@@ -43,9 +47,3 @@ def derive_trace_again(memory: apsw.Connection, job: Job) -> None:
     trace = stored_trace(memory, job.user, number)
     for step in RETRACE_STEPS:
         step(memory, number, trace, job.user)
-
-
-def derive_entity_again(memory: apsw.Connection, job: Job) -> None:
-    """Do a job `rederive-entity`."""
-    for step in ENTITY_STEPS:
-        step(memory, int(job.key), job.user)

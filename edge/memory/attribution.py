@@ -174,8 +174,7 @@ def apply(memory: apsw.Connection, moves: Iterable[Move]) -> None:
 
 def mentioning(memory: apsw.Connection, user: str, entities: Iterable[int]) -> set[int]:
     """The traces whose summary, lines or speakers name one of these people now."""
-    terms = [index.entity_token(entity) for entity in entities]
-    found = {int(trace) for term in index.postings(memory, terms) for trace in term.traces}
+    found = {trace for entity in entities for trace in index.documents_of(memory, index.entity_token(entity)).tolist()}
     sql = (
         "select t.id from trace t join camera c on c.id = t.camera"
         " where c.user = ? and t.id in (select value from json_each(?))"

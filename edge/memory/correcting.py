@@ -3,7 +3,7 @@
 The galleries are made again from their samples before that transaction, from one state of the memory; what was
 committed meanwhile is added inside it. Words are indexed again right after it, some traces at a time (`reindex_some`):
 should the process end before, the writer goes on with it when the memory is next opened. Everything else that follows
-from who is who is asked of the durable queue in the same transaction: `rederive-entity`, `rederive-trace`, and `embed`
+from who is who is asked of the durable queue in the same transaction: `rederive-trace`, and `embed`
 for traces whose texts say something else now.
 """
 
@@ -313,8 +313,6 @@ def _follow(
     people = {final.get(who, who) for who in concerned}
     for entity in sorted(people):
         renaming.derive(memory, entity, corrections, final, rules.believes)
-    for entity in sorted(concerned):
-        jobs.enqueue(memory, user, "rederive-entity", entity)
 
 
 def _refresh(memory: apsw.Connection, entity: int, corrections: Sequence[Correction], final: Mapping[int, int]) -> None:

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import apsw
-import sqlite_vec
 
 from edge.errors import DiskFullError, MemoryKeyError, StoreError
 from edge.memory.drafts import storable
@@ -34,20 +33,7 @@ def connect(path: Path, key: MasterKey, *, readonly: bool = False) -> apsw.Conne
         MemoryKeyError, StoreError: as `translated`.
     """
     with translated(path, key):
-        connection = _open(path, key, readonly=readonly)
-        try:
-            load_extensions(connection)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
-
-def load_extensions(connection: apsw.Connection) -> None:
-    """Put in the functions that the memory uses (sqlite-vec)."""
-    connection.enable_load_extension(True)
-    connection.load_extension(sqlite_vec.loadable_path())
-    connection.enable_load_extension(False)
+        return _open(path, key, readonly=readonly)
 
 
 def _open(path: Path, key: MasterKey, *, readonly: bool) -> apsw.Connection:

@@ -23,7 +23,6 @@ from edge.memory.database import fetch, sql
 
 TRACE: Final = "trace"  # a new trace: derive what follows from it
 RETRACE: Final = "rederive-trace"  # a trace that was corrected or forgotten
-REENTITY: Final = "rederive-entity"  # an entity that was corrected or forgotten
 AT_ONCE: Final = 100  # priority of deterministic work, which does not wait for a quiet moment
 
 ATTEMPTS: Final = 5

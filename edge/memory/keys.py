@@ -180,11 +180,6 @@ def adopt_record(folder: Path, data: Mapping[str, Any]) -> None:
     _write_record(folder, _record(data, folder / "key.json"), kept)
 
 
-def same_key(secret: bytes, check: str) -> bool:
-    """Whether a key is the one that a record's check value was made of."""
-    return hmac.compare_digest(_check(secret), check)
-
-
 def stretched(passphrase: str, salt: bytes, n: int = SCRYPT_N, r: int = SCRYPT_R, p: int = SCRYPT_P) -> bytes:
     """32 bytes of a passphrase by scrypt (RFC 7914)."""
     return hashlib.scrypt(

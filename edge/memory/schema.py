@@ -14,7 +14,7 @@ import apsw
 
 from edge.memory import corrections, index, jobs
 from edge.memory.migrations import Migrations
-from edge.memory.tiers import facts, graph, procedural, timeline
+from edge.memory.tiers import procedural, timeline
 from edge.memory.upkeep import forget
 
 APPLICATION_MEMORY = 0x52574D31  # "RWM1"
@@ -145,28 +145,18 @@ def _memory_5(connection: apsw.Connection) -> None:
     timeline.create(connection)
 
 
-@MEMORY.register("facts with their validity in time, and profiles")
-def _memory_6(connection: apsw.Connection) -> None:
-    facts.create(connection)
-
-
-@MEMORY.register("the graph, scenes and the visual index")
-def _memory_7(connection: apsw.Connection) -> None:
-    graph.create(connection)
-
-
 @MEMORY.register("rules, reminders, and what was sent")
-def _memory_8(connection: apsw.Connection) -> None:
+def _memory_6(connection: apsw.Connection) -> None:
     procedural.create(connection)
 
 
 @MEMORY.register("what was forgotten, and what may be kept how long")
-def _memory_9(connection: apsw.Connection) -> None:
+def _memory_7(connection: apsw.Connection) -> None:
     forget.create(connection)
 
 
 @MEMORY.register("search in bounded time")
-def _memory_10(connection: apsw.Connection) -> None:
+def _memory_8(connection: apsw.Connection) -> None:
     index.create_terms(connection)
 
 

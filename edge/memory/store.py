@@ -5,7 +5,6 @@ docs/adr/0002-store.md says which promises it keeps and how.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
@@ -17,7 +16,7 @@ import apsw
 
 from edge.clock import utc_now
 from edge.errors import NotFoundError, ReflectWorldError, StoreError, UserError
-from edge.memory import commit, correcting, frames, jobs, locks, names
+from edge.memory import commit, correcting, frames, locks, names
 from edge.memory.correcting import Derivation, Prepared
 from edge.memory.correction_reads import CorrectionReads
 from edge.memory.database import connect, disk_full, snapshot, transaction, translated
@@ -28,7 +27,7 @@ from edge.memory.people import PeopleReads
 from edge.memory.queries import EventReads
 from edge.memory.reader import FRAMES_FILE, MEMORY_FILE
 from edge.memory.schema import FRAMES, MEMORY
-from edge.memory.upkeep import copies, erase, forget, sentinels, strangers, swap
+from edge.memory.upkeep import copies, erase, forget, retention, sentinels, strangers, swap
 from edge.memory.upkeep.plans import Plan, Target
 from edge.memory.writer import Files, Writer
 from edge.settings import MemorySettings
@@ -46,7 +45,9 @@ from edge.types.records import (
 Result = TypeVar("Result")
 
 
-_RESERVE = 16  # with this part of `min_free_gb` left, nothing more is remembered: databases need room to tidy up, too
+_RESERVE = (
+    16  # with this part of what should be free left, nothing more is remembered: databases need room to tidy up, too
+)
 _TRIES = 5  # of a correction, when another one comes in between
 
 
@@ -171,7 +172,8 @@ class Store(EventReads, PeopleReads, CorrectionReads):
             message = f"A segment of the user “{draft.user}” was not written into the memory of “{self.user}”."
             raise StoreError(self.home / MEMORY_FILE, message)
         draft = replace(draft, user=self.user)
-        if shutil.disk_usage(self.home).free < self._settings.min_free_gb * 1e9 / _RESERVE:
+        free, floor = retention.free_and_floor(self.home, self._settings)
+        if free < floor / _RESERVE:
             raise disk_full(self.home / MEMORY_FILE)
         pictures = frames.encode_draft(
             draft, max_px=self._settings.key_frame_max_px, quality=self._settings.key_frame_quality
@@ -204,7 +206,6 @@ class Store(EventReads, PeopleReads, CorrectionReads):
                 if changed:
                     kind = CorrectionKind.NAME
                     correcting.note(files.memory, self.user, kind, entity, name=name, source=source)
-                    jobs.enqueue(files.memory, self.user, "rederive-entity", entity)
                 return changed
 
         if not self._write(work) and (before.name, before.name_source) != (name, source):

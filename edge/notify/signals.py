@@ -12,7 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from edge.memory import StoredTrace
 from edge.notify.program import Absent, Condition, Moves, Place, Said, Seen, Subject, Way, Who
+from edge.types.records import Kind, public_id, render
 from edge.types.vocabulary import everyday, plural, pluralise
 
 _RELATIONS: Final = {
@@ -89,6 +91,39 @@ class Match:
     at: float  # UTC POSIX seconds
     ground: tuple[str, ...]  # public ids
     words: str  # the sentence or words that it rests on, with mentions
+
+
+def scene_of(stored: StoredTrace, titles: Mapping[int, str]) -> Scene:
+    """A segment as rules look at it; `titles` of everybody whom it mentions."""
+
+    def told(text: str) -> Text:
+        return Text(render(text, lambda who: titles.get(who, "someone")), text)
+
+    lines = stored.lines or ((stored.start, stored.text),)
+    return Scene(
+        stored.id,
+        public_id(Kind.TRACE, stored.id),
+        stored.camera,
+        tuple((at, told(text)) for at, text in lines),
+        tuple(
+            Sighting(
+                public_id(Kind.OBSERVATION, seen.id),
+                seen.label,
+                seen.entity,
+                told(seen.text),
+                entered=bool(seen.detail.get("entered")),
+                left=bool(seen.detail.get("left")),
+                start=seen.start,
+                end=seen.end,
+            )
+            for seen in stored.observations
+        ),
+        tuple(
+            Utterance(public_id(Kind.UTTERANCE, heard.id), heard.speaker, heard.text, heard.start)
+            for heard in stored.utterances
+        ),
+        titles,
+    )
 
 
 def match(condition: Condition, scene: Scene) -> Match | None:

@@ -6,7 +6,7 @@ that the question may know, never over later ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,27 +39,6 @@ class Concept:
     terms: tuple[str, ...]  # as in the index
 
 
-def bm25(corpus: index.Corpus, postings: Sequence[index.Postings], concepts: Sequence[Concept]) -> Scores:
-    """The BM25 score of every visible document; (n,), 0 where nothing occurs.
-
-    Args:
-        corpus: what is visible.
-        postings: of all terms of all concepts.
-        concepts: the query; the occurrences of a concept's terms count as one word.
-    """
-    scores = np.zeros(len(corpus.traces))
-    if not len(scores):
-        return scores
-    by_term = {found.term: found for found in postings}
-    norm = length_norm(corpus)
-    for concept in concepts:
-        counts = occurrences(corpus, [by_term[term] for term in concept.terms if term in by_term])
-        documents = int(np.count_nonzero(counts))
-        if documents:
-            scores += concept.weight * rarity(len(scores), documents) * saturation(counts, norm)
-    return scores
-
-
 def length_norm(corpus: index.Corpus) -> Scores:
     """What the length of each visible document takes from a word's weight; (n,)."""
     mean = max(float(corpus.lengths.mean()), 1.0) if len(corpus.lengths) else 1.0
@@ -74,15 +53,6 @@ def rarity(visible: int, documents: float) -> float:
 def saturation(counts: Scores | float, norm: Scores) -> Scores:
     """How much occurring so often says, 0..K1 + 1; shapes as broadcast."""
     return np.asarray(counts * (K1 + 1) / (counts + norm))
-
-
-def occurrences(corpus: index.Corpus, postings: Sequence[index.Postings]) -> Scores:
-    """How often any of the terms occurs in every visible document; (n,)."""
-    counts = np.zeros(len(corpus.traces))
-    for found in postings:
-        places, visible = places_of(corpus, found.traces)
-        np.add.at(counts, places[visible], found.counts[visible])
-    return counts
 
 
 def places_of(corpus: index.Corpus, traces: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import apsw
 import numpy as np
@@ -43,60 +42,7 @@ class Corpus:
     places: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))  # (n,) in the columns, if of them
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Postings:
-    """Where a term occurs, and how often."""
-
-    term: str
-    traces: NDArray[np.int64]  # (n,)
-    counts: NDArray[np.float64]  # (n,)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SignHits:
-    """The Hamming distances of every trace that the filter lets through and that has vectors of the embedder."""
-
-    traces: NDArray[np.int64]  # (n,)
-    whole: NDArray[np.float64]  # (n,) bits that differ, of the whole trace
-    best: NDArray[np.float64]  # (n,) of its nearest unit; that of the whole trace when it has no units
-    units: NDArray[np.int64]  # (n,) number of that unit (1, 2, …; 0: the whole trace)
-
-
 # -- searching --------------------------------------------------------------------------------------------------------
-
-# A filter as SQL over `trace t`; a bound that is null does not bind.
-_LETS_THROUGH = """
-t.camera in (
-  select id from camera where user = :user and (:cameras is null or name in (select value from json_each(:cameras))))
-and (:start is null or t.end > :start) and (:end is null or t.start < :end) and (:before is null or t.end <= :before)
-and (:traces is null or t.id in (select value from json_each(:traces)))
-and (:entities is null or t.id in (
-  select trace from observation where entity in (select value from json_each(:entities))
-  union select trace from utterance where speaker in (select value from json_each(:entities))))
-"""
-
-
-def corpus(connection: apsw.Connection, where: Filter) -> Corpus:
-    """All documents that the filter lets through."""
-    sql = "select t.id, d.length, t.start, t.end, t.camera from trace t cross join document d on d.trace = t.id where"
-    table = _table(rows_of(connection, f"{sql} {_LETS_THROUGH} order by t.id", _bounds(where)), 5)
-    return Corpus(table[:, 0].astype(np.int64), table[:, 1], table[:, 2], table[:, 3], table[:, 4].astype(np.int64))
-
-
-def postings(connection: apsw.Connection, terms: Iterable[str], *, column: str | None = None) -> list[Postings]:
-    """Where each term (as `tokens` gives them) occurs, in all documents; intersect with `corpus` before counting.
-
-    Args:
-        connection: any reader.
-        terms: stemmed words or entity tokens.
-        column: "seen" or "said"; None: both.
-    """
-    sql = "select doc, count(*) from words_instance where term = ?1 and (?2 is null or col = ?2) group by doc"
-    found = []
-    for term in dict.fromkeys(terms):
-        table = _table(rows_of(connection, sql, (term, column)), 2)
-        found.append(Postings(term, table[:, 0].astype(np.int64), table[:, 1]))
-    return found
 
 
 def occurrences(connection: apsw.Connection, terms: Sequence[str], traces: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -141,6 +87,13 @@ def documents(
     rows = rows_of(connection, sql, (sought, first, last, limit + 1))
     found = np.array(json.loads(rows[0][0]), np.int64)
     return found[:limit], len(found) <= limit
+
+
+def documents_of(connection: apsw.Connection, term: str) -> NDArray[np.int64]:
+    """All documents that hold a term (as `tokens` gives it), newest first."""
+    ((last,),) = rows_of(connection, "select coalesce(max(id), 0) from trace", ())
+    found, _ = documents(connection, term, 0, last, last)
+    return found
 
 
 def visible(connection: apsw.Connection, all_traces: Columns, where: Filter) -> NDArray[np.bool_]:
@@ -244,32 +197,6 @@ def word_sets(connection: apsw.Connection, traces: Sequence[int]) -> dict[int, f
     return {trace: frozenset(tokens(connection, f"{seen} {said}")) for trace, seen, said in rows}
 
 
-def nearest(connection: apsw.Connection, query: Vector, embedder: str, where: Filter) -> SignHits:
-    """How many signs differ between the query and each trace that the filter lets through, whole and at its best unit.
-
-    Args:
-        connection: a reader with sqlite-vec loaded.
-        query: (d,) embedding of the question.
-        embedder: key of the model that made it: only its vectors are looked at.
-        where: what may be looked at.
-
-    Raises:
-        ValueError: the query is zero or not finite.
-    """
-    _, bits = quantise(query)
-    sql = f"""
-        with near as (
-          select s.trace, s.unit, vec_distance_hamming(vec_bit(s.bits), vec_bit(:bits)) as distance
-          from text_embedder m cross join trace t cross join signs s on s.trace = t.id and s.embedder = m.id
-          where m.key = :embedder and m.dimensions = :dimensions and {_LETS_THROUGH})
-        select trace, sum(distance) filter (where unit = 0), min(distance * 65536 + unit) filter (where unit > 0)
-        from near group by trace"""  # noqa: S608 - constants
-    values = {"bits": bits.tobytes(), "embedder": embedder, "dimensions": len(query), **_bounds(where)}
-    table = _table(rows_of(connection, sql, values), 3)
-    best = np.where(np.isnan(table[:, 2]), table[:, 1] * 65536, table[:, 2])
-    return SignHits(table[:, 0].astype(np.int64), table[:, 1], best // 65536, (best % 65536).astype(np.int64))
-
-
 def cosines(
     connection: apsw.Connection, query: Vector, embedder: str, traces: NDArray[np.int64], units: NDArray[np.int64]
 ) -> NDArray[np.float64]:
@@ -301,19 +228,3 @@ def cosines(
         unit = np.asarray(query, np.float32) / np.linalg.norm(query)
         result[found] = (values @ unit) / np.linalg.norm(values, axis=1)
     return result
-
-
-def _bounds(where: Filter) -> dict[str, Any]:
-    return {
-        "user": where.user,
-        "start": where.start,
-        "end": where.end,
-        "before": where.before,
-        "cameras": json.dumps(where.cameras) if where.cameras else None,
-        "entities": json.dumps(where.entities) if where.entities else None,
-        "traces": json.dumps(where.traces) if where.traces is not None else None,
-    }
-
-
-def _table(rows: list[tuple[Any, ...]], columns: int) -> NDArray[np.float64]:
-    return np.array(rows, dtype=np.float64).reshape(-1, columns)

@@ -158,7 +158,7 @@ def quantise(vector: Vector) -> tuple[NDArray[np.int8], NDArray[np.uint8]]:
     """A vector as int8 (scaled by 127 / largest component) and as its signs, packed.
 
     Raises:
-        ValueError: it is zero or not finite: sqlite-vec would store it and return it without a distance.
+        ValueError: it is zero or not finite: nothing can be compared with it.
     """
     values = np.asarray(vector, dtype=np.float32).ravel()
     largest = float(np.abs(values).max(initial=0.0))

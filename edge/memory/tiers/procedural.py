@@ -22,7 +22,8 @@ PROCEDURAL_V1 = """
 create table rule(
   id integer primary key autoincrement, user text not null, kind text not null, text text not null, created real not null,
   camera text, urgent integer not null default 0, state text not null default 'active', cooldown real,
-  last_true real, last_fired real, due real);
+  last_true real, last_fired real, due real,
+  after integer not null default 0);
 create index rule_user on rule(user, state);
 create index rule_due on rule(state, due);
 create table alert(
@@ -34,7 +35,6 @@ create index alert_time on alert(user, at);
 create index alert_rule on alert(rule, at);
 create index alert_topic on alert(user, topic, at);
 create index alert_trace on alert(trace);
-create table rules_seen(user text primary key, trace integer not null) without rowid;
 """
 
 KEPT_DROPS: Final = 200  # decisions of a rule to send nothing that are kept, the latest
@@ -79,6 +79,7 @@ class RuleRecord:
     last_true: float | None  # UTC POSIX seconds at which what it watches for was last so
     last_fired: float | None  # UTC POSIX seconds of the last message
     due: float | None  # UTC POSIX seconds at which time itself fires it next
+    after: int = 0  # only segments with a larger id: a rule is for what comes
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ class AlertRecord:
     read: bool
 
 
-_RULE = "select id, kind, text, created, camera, urgent, state, cooldown, last_true, last_fired, due from rule"
+_RULE = "select id, kind, text, created, camera, urgent, state, cooldown, last_true, last_fired, due, after from rule"
 _ALERT = "select id, rule, trace, at, decided, outcome, reason, topic, text, ground, sent, read from alert"
 
 
@@ -128,7 +129,7 @@ def add_rule(
     Returns:
         Its id.
     """
-    values = {
+    values: dict[str, Any] = {
         "user": user,
         "kind": kind,
         "text": text,
@@ -138,6 +139,7 @@ def add_rule(
         "cooldown": cooldown,
         "due": due,
     }
+    values["after"] = fetch(memory, "select coalesce(max(id), 0) from trace")[0][0]
     return insert(memory, "rule", values)
 
 
@@ -179,22 +181,9 @@ def note_due(memory: apsw.Connection, number: int, due: float | None) -> None:
     memory.execute("update rule set due = ? where id = ?", (due, number))
 
 
-def unseen(connection: apsw.Connection, user: str, limit: int) -> list[int]:
-    """Segments that no rule has looked at yet, oldest first."""
-    sql = (
-        "select t.id from trace t join camera c on c.id = t.camera where +c.user = ?1"
-        " and t.id > coalesce((select trace from rules_seen where user = ?1), 0) order by t.id limit ?2"
-    )
-    return [trace for (trace,) in fetch(connection, sql, (user, limit))]
-
-
-def note_seen(memory: apsw.Connection, user: str, trace: int | None) -> None:
-    """Note up to which segment the rules have looked; None: all there are."""
-    memory.execute(
-        "insert into rules_seen select ?1, coalesce(?2, (select max(id) from trace), 0) where true"
-        " on conflict(user) do update set trace = excluded.trace",
-        (user, trace),
-    )
+def look_from_now(memory: apsw.Connection, user: str) -> None:
+    """Let no rule look at a segment that is there already, for example one that was imported: it is no news."""
+    memory.execute("update rule set after = (select coalesce(max(id), 0) from trace) where user = ?", (user,))
 
 
 def moments_between(connection: apsw.Connection, user: str, start: float, end: float, camera: str | None = None) -> int:
@@ -298,20 +287,12 @@ def note_read(memory: apsw.Connection, user: str, number: int) -> None:
 
 
 def _rule(row: tuple[Any, ...]) -> RuleRecord:
-    number, kind, text, created, camera, urgent, state, cooldown, last_true, last_fired, due = row
+    number, kind, text, created, camera, urgent, state, *times, after = row
+    cooldown, last_true, last_fired, due = times
     return RuleRecord(
-        number,
-        RuleKind(kind),
-        text,
-        created,
-        camera,
-        bool(urgent),
-        RuleState(state),
-        cooldown,
-        last_true,
-        last_fired,
-        due,
-    )
+        number, RuleKind(kind), text, created, camera, bool(urgent), RuleState(state), cooldown, last_true, last_fired,
+        due, after,
+    )  # fmt: skip
 
 
 def _alert(row: tuple[Any, ...]) -> AlertRecord:

@@ -26,7 +26,7 @@ import apsw
 import orjson
 
 from edge.errors import ArchiveError, BackupError
-from edge.memory.database import CIPHER, load_extensions
+from edge.memory.database import CIPHER
 from edge.memory.keys import KEY_BYTES, SCRYPT_N_MAX, SCRYPT_R_MAX, stretched
 from edge.memory.wraps import unwrap, wrap
 
@@ -311,7 +311,6 @@ def opened(descriptor: int, head: Head, secret: Secret, file: str) -> Iterator[a
         connection.pragma("cipher", CIPHER)
         connection.pragma("key", secret.pragma)
         connection.execute("select count(*) from sqlite_schema").fetchall()
-        load_extensions(connection)
         yield connection
 
 

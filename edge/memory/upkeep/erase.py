@@ -130,7 +130,7 @@ def _rest(memory: apsw.Connection, user: str, planned: Plan) -> None:
     """What is of a camera, or of the memory as a whole."""
     target = planned.target
     if target.everything:
-        for table in ("job", "alert", "rule", "correction", "rules_seen", "forgotten", "entity_number"):
+        for table in ("job", "alert", "rule", "correction", "forgotten", "entity_number"):
             memory.execute(f"delete from {table} where user = ?", (user,))
     if target.everything or target.camera is not None:
         mine = "select id from camera where user = ?1 and (?2 is null or name = ?2)"

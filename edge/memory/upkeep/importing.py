@@ -344,7 +344,7 @@ class _Import:
         self.memory.execute(
             "update identity_state set generation = generation + 1, galleries_due = max(galleries_due, ?)", (due,)
         )
-        procedural.note_seen(self.memory, self.user, None)  # what is long past is no news
+        procedural.look_from_now(self.memory, self.user)
 
 
 def check_quiet(claims: list[str]) -> None:

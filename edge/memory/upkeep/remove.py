@@ -114,10 +114,6 @@ def remove_people(memory: apsw.Connection, user: str, people: Iterable[int]) -> 
         remove_rows(memory, table, _ids(memory, f"select id from {table} where entity {THESE}", (who,)))
     either = f"select id from correction where person {THESE} or other {THESE}"
     remove_rows(memory, "correction", _ids(memory, either, (who, who)))
-    memory.execute(
-        f"delete from job where user = ? and kind in (?, 'entity') and cast(key as integer) {THESE}",
-        (user, jobs.REENTITY, who),
-    )
     unlink(memory, {"entity": sorted(people)})
     memory.execute(f"update entity set merged_into = null where id {THESE}", (who,))
     memory.execute(f"update entity set merged_into = null where merged_into {THESE}", (who,))
@@ -166,7 +162,6 @@ def settle_people(memory: apsw.Connection, user: str, people: Iterable[int]) -> 
             " last_seen) where id = ?1",
             (who,),
         )
-        jobs.enqueue(memory, user, jobs.REENTITY, who, priority=jobs.AT_ONCE)
     _say_origins(memory, [who for (who,) in staying])
 
 

@@ -18,8 +18,10 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import apsw
@@ -32,6 +34,7 @@ from edge.memory.writer import Files
 from edge.settings import MemorySettings
 
 GB: Final = 1e9
+FLOOR_PART: Final = 20  # of a device's size: more than this part of it is not kept free, whatever `min_free_gb` says
 DAY_S: Final = 86_400.0
 LATEST_S: Final = 3600.0  # nothing that is younger goes
 STEP: Final = 200  # pictures or moments looked at in one step: commits wait for it
@@ -86,20 +89,26 @@ class Thinning:
         return f"{listed}, about {self.bytes / 1e6:.1f} MB."
 
 
-def policy(settings: MemorySettings, *, now: float, used: int, free: int) -> Policy:
+def free_and_floor(home: Path, settings: MemorySettings) -> tuple[int, float]:
+    """Bytes that are free on the device, and bytes that should be: `min_free_gb`, on a small device less."""
+    usage = shutil.disk_usage(home)
+    return usage.free, min(settings.min_free_gb * GB, usage.total / FLOOR_PART)
+
+
+def policy(settings: MemorySettings, *, now: float, used: int, missing: float) -> Policy:
     """What the settings mean now. Pure.
 
     Args:
-        settings: `keep_days`, `key_frame_days`, `keep_gb`, `min_free_gb`.
+        settings: `keep_days`, `key_frame_days`, `keep_gb`.
         now: UTC POSIX seconds.
         used: bytes of both files that hold something.
-        free: bytes on the device.
+        missing: bytes that should be free on the device and are not.
     """
     pictures = -math.inf if settings.key_frame_days is None else now - settings.key_frame_days * DAY_S
     moments = -math.inf if settings.keep_days is None else now - settings.keep_days * DAY_S
     over = 0.0 if settings.keep_gb is None else used - settings.keep_gb * GB
     latest = now - LATEST_S
-    surplus = max(0.0, over, settings.min_free_gb * GB - free)
+    surplus = max(0.0, over, missing)
     return Policy(min(pictures, latest), min(moments, latest), latest, surplus)
 
 

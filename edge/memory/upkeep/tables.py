@@ -216,7 +216,7 @@ DERIVED: Final = frozenset(
 INTERNAL: Final = frozenset(
     {
         *("sqlite_sequence", "migration", "index_state", "identity_state", "reindex", "discarded", "job"),
-        *("rules_seen", "forgotten"),
+        "forgotten",
     }
 )
 
