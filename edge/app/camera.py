@@ -146,7 +146,8 @@ class Camera:
         return CameraStatus(
             name=self.config.name,
             uri=self.config.shown_uri,
-            state=self._state,
+            # Told to pause, it is paused, while the segment that was open is still being remembered.
+            state=CameraState.PAUSED if self.paused and self._state is not CameraState.ENDED else self._state,
             detail=self._detail,
             since=self._since,
             last_frame=self._latest_at or None,

@@ -48,7 +48,7 @@ def status(
     if total.requests:
         cost = f", cost {total.cost:.4g} ({state.reason.today.cost:.4g} today)" if total.cost > 0 else ""
         say(f"  The language model answered {total.answered} of {total.requests} requests{cost}")
-    for work in state.busy:
+    for work in dict.fromkeys(state.busy):  # one process may have several things in hand
         say(f"  {work} is running")
     for event in state.working:
         if event.current(utc_now(), timeline.GAP_S):
