@@ -6,6 +6,7 @@ import importlib
 import queue
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +20,7 @@ from edge.settings import ReasonSettings
 
 log = structlog.get_logger(__name__)
 
+_WAITING: Final = 4  # questions that wait for the model
 _POLL_S: Final = 0.1
 _CLOSE_S: Final = 2.0
 _INSTALL: Final = "Install it with `pip install 'reflectworld-edge[llm]'`."
@@ -46,7 +48,7 @@ class LlamaBackend:
             settings: the path, the size of its context, threads.
         """
         self._settings = settings
-        self._tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
+        self._tasks: queue.Queue[_Task | None] = queue.Queue(_WAITING)
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._closed = False
@@ -72,7 +74,10 @@ class LlamaBackend:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="reason-llama", daemon=True)
                 self._thread.start()
-            self._tasks.put(task)
+            try:
+                self._tasks.put_nowait(task)
+            except queue.Full:  # the thread is deep in a prompt, and others wait already
+                raise timed_out(seconds) from None
         while not task.done.wait(_POLL_S):
             if halted() or self._closed or monotonic() >= task.until:
                 task.given_up.set()
@@ -98,13 +103,14 @@ class LlamaBackend:
             self._closed = True
             thread, self._thread = self._thread, None
         if thread is not None:
-            self._tasks.put(None)
+            with suppress(queue.Full):  # then it sees by itself that it is closed
+                self._tasks.put_nowait(None)
             thread.join(_CLOSE_S)
 
     # -- in the thread ----------------------------------------------------------------------------------------------------
 
     def _work(self) -> None:
-        while (task := self._tasks.get()) is not None:
+        while (task := self._tasks.get()) is not None and not self._closed:
             if self._over(task):
                 continue
             try:
