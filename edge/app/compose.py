@@ -85,6 +85,7 @@ def compose(
         pending_used=resolution.pending_used,
         names=resolution.names,
         as_of=resolution.as_of,
+        visual=evidence.visual,
         key_frames=tuple(KeyFrameDraft(frame.at, frame.image, frame.anchors) for frame in evidence.key_frames),
     )
 

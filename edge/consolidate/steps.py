@@ -13,16 +13,16 @@ import apsw
 
 from edge.memory import StoredTrace, stored_trace
 from edge.memory.jobs import Job
-from edge.memory.tiers import timeline
+from edge.memory.tiers import scene, timeline
 
 Step = Callable[[apsw.Connection, StoredTrace, str], None]
 Again = Callable[[apsw.Connection, int, StoredTrace | None, str], None]
 
 # (memory, trace, user): a trace is new.
-TRACE_STEPS: Final[tuple[Step, ...]] = (timeline.note,)
+TRACE_STEPS: Final[tuple[Step, ...]] = (timeline.note, scene.note)
 
 # (memory, id, trace, user): a trace was corrected; None: it was forgotten.
-RETRACE_STEPS: Final[tuple[Again, ...]] = (timeline.note_again,)
+RETRACE_STEPS: Final[tuple[Again, ...]] = (timeline.note_again, scene.note_again)
 
 
 def trace_work(more: Sequence[Step] = ()) -> Callable[[apsw.Connection, Job], None]:

@@ -26,9 +26,11 @@ from edge.memory.database import fetch, insert, transaction
 from edge.memory.drafts import boxes_to_json, contradiction, entity_keys, storable, to_json, vector_to_blob
 from edge.memory.frames import Jpeg, Pictures
 from edge.memory.numbers import next_number
+from edge.memory.tiers import scene, visual
 from edge.memory.writer import Files
 from edge.types.drafts import CommitDraft, Committed, EntityKey, SourceProgress, TraceDraft
 from edge.types.evidence import Vector
+from edge.types.media import SourceKind
 from edge.types.records import renumbered
 
 
@@ -79,6 +81,8 @@ def _source(files: Files, camera: int, progress: SourceProgress, with_trace: boo
         fixed = {"camera": camera, "kind": source.kind, "fingerprint": source.fingerprint, "start": source.start}
         return insert(files.memory, "source", {**fixed, **values})
     number, position = found[0]
+    if not with_trace and source.kind is not SourceKind.REPLAY:
+        scene.note_quiet(files.memory, camera, source.start + position, source.start + progress.position)
     if progress.position < position or (progress.position == position and with_trace):
         raise StoreError(
             files.path,
@@ -133,6 +137,9 @@ class _Commit:
         self._times()
         key_frames = self._key_frames()
         index.add_trace(self.memory, self.trace, draft.vector, draft.line_vectors, draft.embedder)
+        if draft.visual is not None:
+            self._vector(draft.visual.embedding, draft.visual.embedder)  # of the length of all of its network
+            visual.add(self.memory, self.trace, draft.visual)
         jobs.enqueue(self.memory, draft.user, jobs.TRACE, self.trace, priority=jobs.AT_ONCE)
         frames.put(self.files.frames, list(zip(key_frames, self.pictures.frames, strict=True)), self.crops)
         return Committed(self.trace, self.entities, observations, utterances, key_frames)

@@ -84,6 +84,7 @@ def _contents(draft: CommitDraft) -> Iterator[object]:
         draft.key_frames,
         draft.line_vectors,
         draft.vector is not None,
+        draft.visual is not None,
     )
 
 
@@ -98,6 +99,8 @@ def _vectors(draft: CommitDraft) -> Iterator[Vector]:
     yield from draft.line_vectors
     if draft.vector is not None:
         yield draft.vector
+    if draft.visual is not None:
+        yield draft.visual.embedding
 
 
 def _usable(vector: Vector) -> bool:

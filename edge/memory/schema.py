@@ -14,7 +14,7 @@ import apsw
 
 from edge.memory import corrections, index, jobs
 from edge.memory.migrations import Migrations
-from edge.memory.tiers import procedural, timeline
+from edge.memory.tiers import procedural, scene, timeline, visual
 from edge.memory.upkeep import forget
 
 APPLICATION_MEMORY = 0x52574D31  # "RWM1"
@@ -158,6 +158,12 @@ def _memory_7(connection: apsw.Connection) -> None:
 @MEMORY.register("search in bounded time")
 def _memory_8(connection: apsw.Connection) -> None:
     index.create_terms(connection)
+
+
+@MEMORY.register("what is usual in front of each camera; what moments look like; pictures by their time")
+def _memory_9(connection: apsw.Connection) -> None:
+    scene.create(connection)
+    visual.create(connection)
 
 
 @FRAMES.register("the first tables")

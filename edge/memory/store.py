@@ -27,6 +27,7 @@ from edge.memory.people import PeopleReads
 from edge.memory.queries import EventReads
 from edge.memory.reader import FRAMES_FILE, MEMORY_FILE
 from edge.memory.schema import FRAMES, MEMORY
+from edge.memory.tiers import visual
 from edge.memory.upkeep import copies, erase, forget, retention, sentinels, strangers, swap
 from edge.memory.upkeep.plans import Plan, Target
 from edge.memory.writer import Files, Writer
@@ -59,6 +60,7 @@ class Store(EventReads, PeopleReads, CorrectionReads):
         self._settings = settings
         self._writer = Writer(files, _upkeep) if files is not None else None
         self._columns = ColumnsCache()
+        self._looks = visual.ColumnsCache()
         self._generation = 0
         self._foreign: int | None = None
 
@@ -221,6 +223,10 @@ class Store(EventReads, PeopleReads, CorrectionReads):
             embedder: key of the model whose signs are wanted; None: none.
         """
         return self._columns.get(connection, embedder)
+
+    def visual_columns(self, connection: apsw.Connection, embedder: str) -> visual.Columns:
+        """What all traces look like, for search; arguments as those of `columns`."""
+        return self._looks.get(connection, embedder)
 
     def correct(self, draft: CorrectionDraft, rules: Derivation) -> CorrectionRecord:
         """Correct who is who; everything that hangs on it follows, as if it had been right from the start.

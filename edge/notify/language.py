@@ -26,6 +26,7 @@ from edge.notify.program import (
     Said,
     Seen,
     Subject,
+    Unusual,
     Way,
     Who,
 )
@@ -124,6 +125,15 @@ _STATE = re.compile(
 )
 _APPEARS = re.compile(
     r"^(?P<who>.+?) (?:appears?|is seen|is visible|is there|is around|is here|is present)(?: again)?$", re.IGNORECASE
+)
+
+_ODD = r"(?:unusual|strange|odd|weird|abnormal|suspicious|out of the ordinary|not normal)"
+_UNUSUAL = re.compile(
+    rf"^(?:there is )?(?:(?:something|anything) (?:\w+ )??{_ODD}|(?:something|anything) happens (?:that is |which is )?{_ODD}"
+    rf"|(?:an? |any )?(?:{_ODD} (?:things?|events?|activity|happenings?)|anomal(?:y|ies)))"
+    r"(?: (?:happens?|occurs?|goes on|appears?|(?:is|are) (?:going on|happening|seen|there)))?"
+    rf"(?: (?:in|at|on|by|around) (?:{_ARTICLE} )?(?P<place>[\w' -]+))?$",
+    re.IGNORECASE,
 )
 
 _VERB = re.compile(rf"\b(?:{_BE}|does|do|did|not|will|has|have|had)\b", re.IGNORECASE)  # of more than a subject
@@ -234,7 +244,8 @@ def _condition(text: str, whole: str) -> tuple[Condition, Hours]:
         absent = _absent(remaining) or absent
         return Absent(absent, by, for_s), Hours(days=hours.days)
     hours, rest = clockwork.take_hours(text)
-    found = _positive(rest)
+    odd = _UNUSUAL.match(rest.strip(" ,"))
+    found = _positive(rest) if odd is None else Unusual(odd["place"].lower().strip() if odd["place"] else None)
     if found is None:
         raise UserError(f"“{whole}” is not understood; say something like {EXAMPLES}.")
     return found, hours

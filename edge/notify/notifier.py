@@ -7,17 +7,18 @@ What is decided to be delivered is a job of its own, sent at least once.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import tzinfo
 
 import apsw
 
 from edge.clock import to_local, utc_now
 from edge.memory import StoredTrace, jobs, titles_of
-from edge.memory.tiers import procedural
+from edge.memory.tiers import procedural, scene_reads, scene_words
 from edge.memory.tiers.procedural import AlertRecord, Outcome, RuleState
 from edge.notify import clockwork, resolver, signals
 from edge.notify.book import Rule, RuleBook
-from edge.notify.program import Absent, Alert, Condition, Hours, Program, Quiet, Reminder, Said
+from edge.notify.program import Absent, Alert, Condition, Hours, Program, Quiet, Reminder, Said, Unusual
 from edge.notify.resolver import Candidate, Policy
 from edge.notify.signals import Scene, scene_of
 
@@ -41,6 +42,11 @@ class Notifier(RuleBook):
         if not watching:
             return
         scene = scene_of(trace, titles_of(memory, user, trace.mentioned))
+        if any(isinstance(condition, Unusual) for _, condition in watching):
+            odd = scene_reads.of_trace(memory, user, trace)
+            told = tuple((one.start, scene_words.sentence(one, self._zone)) for one in odd)
+            kind = scene_reads.kind_of(memory, user, trace.camera, trace.start) if odd else None
+            scene = replace(scene, unusual=told, kind=kind)
         for rule, condition in watching:
             found = signals.match(condition, scene)
             if found is None:

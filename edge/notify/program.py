@@ -74,7 +74,14 @@ class Absent:
     for_s: float | None = None  # s
 
 
-Condition = Seen | Moves | Said | Absent
+@dataclass(frozen=True, slots=True)
+class Unusual:
+    """Something is out of the ordinary, at a place if one is given."""
+
+    place: str | None = None  # "kitchen"
+
+
+Condition = Seen | Moves | Said | Absent | Unusual
 
 
 @dataclass(frozen=True, slots=True)

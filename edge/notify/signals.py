@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from edge.memory import StoredTrace
-from edge.notify.program import Absent, Condition, Moves, Place, Said, Seen, Subject, Way, Who
+from edge.notify.program import Absent, Condition, Moves, Place, Said, Seen, Subject, Unusual, Way, Who
 from edge.types.records import Kind, public_id, render
 from edge.types.vocabulary import everyday, plural, pluralise
 
@@ -82,6 +82,8 @@ class Scene:
     sightings: tuple[Sighting, ...]
     utterances: tuple[Utterance, ...]
     titles: Mapping[int, str]  # of everybody who takes part or is mentioned
+    unusual: tuple[tuple[float, str], ...] = ()  # what is out of the ordinary: its moment (UTC POSIX seconds), and how
+    kind: str | None = None  # of place that the camera looks at
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +139,8 @@ def match(condition: Condition, scene: Scene) -> Match | None:
         return _said(condition, scene)
     if isinstance(condition, Moves):
         return _moves(condition, scene)
+    if isinstance(condition, Unusual):
+        return _unusual(condition, scene)
     return next(_seen(condition, scene), None)
 
 
@@ -146,6 +150,8 @@ def topic(condition: Condition) -> str:
         return f"absent {topic(condition.what)}"
     if isinstance(condition, Said):
         return f"said {' '.join(condition.words)}"
+    if isinstance(condition, Unusual):
+        return f"unusual {condition.place or ''}".strip()
     subject = _topic_of(condition.subject)
     if isinstance(condition, Moves):
         return f"{subject} {condition.way}"
@@ -235,6 +241,12 @@ def _noun(what: Subject | Place) -> str:
 
 def _room(camera: str) -> str:
     return re.sub(r"[\W_]+|\b(?:cam|camera)\b|\d+$", " ", camera.lower()).strip()
+
+
+def _unusual(condition: Unusual, scene: Scene) -> Match | None:
+    if condition.place is not None and condition.place not in (_room(scene.camera), scene.kind, scene.camera.lower()):
+        return None
+    return next((Match(at, (scene.id,), words) for at, words in scene.unusual), None)
 
 
 # -- moving and saying ----------------------------------------------------------------------------------------------------

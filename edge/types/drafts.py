@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from edge.types.evidence import NormBox, Vector
+from edge.types.evidence import NormBox, Vector, VisualEvidence
 from edge.types.media import CutReason, Image, Mode, SegmentCounts, SourceInfo
 from edge.types.records import DEFAULT_USER, EntityKind, LineDraft, Modality, NameSource, Outcome
 
@@ -189,6 +189,7 @@ class CommitDraft:
     names: tuple[NameClaim, ...] = ()
     key_frames: tuple[KeyFrameDraft, ...] = ()
     vector: Vector | None = None  # text embedding of the trace
+    visual: VisualEvidence | None = None  # what it looked like
     line_vectors: tuple[
         Vector, ...
     ] = ()  # of the units of fine search, as `edge.memory.search_units(draft)` lists them

@@ -107,6 +107,15 @@ class KeyFrame:
     anchors: tuple[str, ...] = ()  # tracks that are seen in it
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class VisualEvidence:
+    """What the pictures of a segment have in common: the place and what is in it, to be known again."""
+
+    embedding: Vector
+    embedder: str  # vectors of different networks are never compared
+    steadiness: float  # mean cosine of the pictures to `embedding`, 0..1: low where the camera is carried about
+
+
 @dataclass(frozen=True, slots=True)
 class PerceptionCounts:
     """How much work perception did for a segment."""
@@ -133,3 +142,4 @@ class SegmentEvidence:
     speech_untranscribed: bool = False  # there was speech, and it could not be put into words
     other_language: bool = False  # speech that is not in the recogniser's language
     counts: PerceptionCounts = field(default_factory=PerceptionCounts)
+    visual: VisualEvidence | None = None  # None: no network looked at a picture

@@ -9,6 +9,7 @@ pictures are still noted in `discarded` and go when the memory is next opened, a
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Final
@@ -20,7 +21,7 @@ from edge.errors import StoreError, UserError
 from edge.memory import attribution, frames, index, jobs, renaming
 from edge.memory.database import fetch, insert, transaction
 from edge.memory.drafts import to_json
-from edge.memory.tiers import timeline, working
+from edge.memory.tiers import scene, timeline, visual, working
 from edge.memory.upkeep import sweep
 from edge.memory.upkeep.forget import plan
 from edge.memory.upkeep.forget_person import names_of
@@ -97,6 +98,11 @@ def _forget(memory: apsw.Connection, user: str, planned: Plan, believes: renamin
         concerned |= {who for (who,) in rows}
     concerned |= remove_traces(memory, user, planned.traces)
     changed = [part.trace for part in planned.parts if _change(memory, user, part, whole)]
+    # What a moment looked like is made of its pictures, with whoever is in them.
+    shown = {one for (one,) in among(memory, "select trace from key_frame where id", planned.pictures)}
+    visual.remove(memory, shown | {part.trace for part in planned.parts if part.observations})
+    for camera, hour in scene.hours_of(memory, [part.trace for part in planned.parts]):
+        scene.settle(memory, camera, hour)
     remove_rows(memory, "pending", planned.pending)
     for table, numbers in (("key_frame", planned.pictures), ("rule", planned.rules), ("alert", planned.alerts)):
         remove_rows(memory, table, numbers)
@@ -107,6 +113,7 @@ def _forget(memory: apsw.Connection, user: str, planned: Plan, believes: renamin
         _adopt(memory, people)
         remove_people(memory, user, people)
         timeline.reword_faded(memory, user, whole.sentence)
+    scene.forget_faded(memory, planned.nodes)
     timeline.forget_faded(memory, planned.nodes)
     timeline.derive(memory, changed)
     for camera in {one for (one,) in among(memory, "select distinct camera from trace where id", changed)}:
@@ -129,6 +136,10 @@ def _forget(memory: apsw.Connection, user: str, planned: Plan, believes: renamin
 def _rest(memory: apsw.Connection, user: str, planned: Plan) -> None:
     """What is of a camera, or of the memory as a whole."""
     target = planned.target
+    if target.everything or target.camera is not None or target.since is not None or target.until is not None:
+        since = -math.inf if target.since is None else target.since
+        until = math.inf if target.until is None else target.until
+        scene.forget_quiet(memory, user, since, until, target.camera)
     if target.everything:
         for table in ("job", "alert", "rule", "correction", "forgotten", "entity_number"):
             memory.execute(f"delete from {table} where user = ?", (user,))

@@ -17,7 +17,7 @@ import apsw
 
 from edge.memory import jobs
 from edge.memory.database import fetch
-from edge.memory.tiers import timeline, working
+from edge.memory.tiers import scene, timeline, working
 
 THESE: Final = "in (select value from json_each(?))"
 _OF_TRACE: Final = ("observation", "utterance", "decision", "sample", "pending", "key_frame")
@@ -48,6 +48,7 @@ def remove_traces(memory: apsw.Connection, user: str, traces: Iterable[int], *, 
     people = {who for (who,) in fetch(memory, f"select distinct entity from participation where trace {THESE}", these)}
     people |= {who for (who,) in fetch(memory, f"select distinct entity from sample where trace {THESE}", these)}
     cameras = {one for (one,) in fetch(memory, f"select distinct camera from trace where id {THESE}", these)}
+    hours = [] if fading else scene.hours_of(memory, gone)
     rows = {kind: _ids(memory, f"select id from {kind} where trace {THESE}", these) for kind in _OF_TRACE}
     if fading:
         timeline.fade(memory, gone)
@@ -80,6 +81,8 @@ def remove_traces(memory: apsw.Connection, user: str, traces: Iterable[int], *, 
     for trace in gone:
         jobs.enqueue(memory, user, jobs.RETRACE, trace, priority=jobs.AT_ONCE)
     timeline.derive(memory, gone)
+    for camera, hour in hours:
+        scene.settle(memory, camera, hour)
     for camera in cameras:
         working.derive(memory, camera)
     return people

@@ -196,6 +196,8 @@ BASE: Final = (
         order="x.trace, x.embedder, x.unit",
         identified=False,
     ),
+    Table("visual", _TRACE, {"trace": "trace"}, order="x.trace", identified=False),
+    Table("quiet", "x.camera in camera_in", {"camera": "camera"}, order="x.camera, x.hour", identified=False),
     Table(
         "provenance",
         "",  # of what is exported: see `provenance_scope`
@@ -210,6 +212,7 @@ DERIVED: Final = frozenset(
         *("words", "words_config", "words_content", "words_data", "words_docsize", "words_idx", "words_instance"),
         *("document", "terms", "participation"),
         *("node", "node_trace", "working", "faded"),
+        *("scene_hour", "scene_tally"),
     }
 )
 
