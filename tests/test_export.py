@@ -15,7 +15,7 @@ import pytest
 from edge.errors import ArchiveError, StoreVersionError
 from edge.identity import RULES, merge_people, split_person
 from edge.memory import Store
-from edge.memory.tiers import procedural
+from edge.memory.tiers import experience, procedural
 from edge.memory.upkeep import exporting, importing
 from edge.memory.upkeep.exporting import ExportFilter
 from edge.memory.upkeep.importing import ImportReport
@@ -53,8 +53,15 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
         split_person(store, who[0], sightings[:1])
         merge_people(store, 1, who[0])
         store.transact(_rule)
+        store.transact(_experience)
         store.rebuild_galleries(RULES)
     return home
+
+
+def _experience(memory: Any) -> None:
+    shape = frozenset({"kind:where", "people:1"})
+    learned = experience.Experience(experience.Bank.SUCCESS, "far", "event", shape, 3, 2, 0.9, START, START)
+    experience.replace_experiences(memory, "owner", [learned])
 
 
 def _rule(memory: Any) -> None:

@@ -21,7 +21,7 @@ from edge.errors import StoreError, UserError
 from edge.memory import attribution, frames, index, jobs, renaming
 from edge.memory.database import fetch, insert, transaction
 from edge.memory.drafts import to_json
-from edge.memory.tiers import scene, timeline, visual, working
+from edge.memory.tiers import experience, scene, timeline, visual, working
 from edge.memory.upkeep import sweep
 from edge.memory.upkeep.forget import plan
 from edge.memory.upkeep.forget_person import names_of
@@ -134,14 +134,16 @@ def _forget(memory: apsw.Connection, user: str, planned: Plan, believes: renamin
 
 
 def _rest(memory: apsw.Connection, user: str, planned: Plan) -> None:
-    """What is of a camera, or of the memory as a whole."""
+    """What is of a camera, of a span, or of the memory as a whole."""
     target = planned.target
     if target.everything or target.camera is not None or target.since is not None or target.until is not None:
         since = -math.inf if target.since is None else target.since
         until = math.inf if target.until is None else target.until
         scene.forget_quiet(memory, user, since, until, target.camera)
+        if target.camera is None:  # what was asked in a span tells of it, too
+            experience.remove_answers(memory, experience.answers_between(memory, user, since, until))
     if target.everything:
-        for table in ("job", "alert", "rule", "correction", "forgotten", "entity_number"):
+        for table in ("job", "alert", "rule", "correction", "forgotten", "entity_number", "answer", "experience"):
             memory.execute(f"delete from {table} where user = ?", (user,))
     if target.everything or target.camera is not None:
         mine = "select id from camera where user = ?1 and (?2 is null or name = ?2)"

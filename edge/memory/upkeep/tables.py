@@ -182,6 +182,7 @@ BASE: Final = (
         json=("ground", "sent"),
         allowed={"outcome": _values(AlertOutcome)},
     ),
+    Table("experience", f"x.user = :user and {WHOLE}", json=("shape",), alone=True),
     Table(
         "embedding",
         _TRACE,
@@ -220,6 +221,7 @@ INTERNAL: Final = frozenset(
     {
         *("sqlite_sequence", "migration", "index_state", "identity_state", "reindex", "discarded", "job"),
         "forgotten",
+        "answer",  # with what it cites, by the ids of this memory
     }
 )
 
