@@ -28,6 +28,11 @@ BOUNDS = settings(
 @pytest.mark.filterwarnings("default")  # schemathesis' own
 def test_no_request_breaks_the_server(tmp_path: Path) -> None:
     schemathesis = pytest.importorskip("schemathesis")
+
+    @schemathesis.serializer("audio/wav")  # it knows none for sound
+    def as_it_is(_context: Any, value: Any) -> bytes:
+        return value if isinstance(value, bytes) else str(getattr(value, "data", value)).encode(errors="ignore")
+
     with Store.open(tmp_path / "home") as store:
         tell(store, BagEmbedder())
         store.commit(segment(0))
