@@ -16,10 +16,12 @@ import pytest
 
 from edge.consolidate import Handlers, Worker, build_handlers
 from edge.errors import ClaimHeldError, PostponedError, StoreError
-from edge.memory import Store, jobs
+from edge.identity import RULES
+from edge.memory import Store, StoredTrace, Target, jobs
 from edge.memory.tiers import working
 from edge.settings import ConsolidateSettings
 from edge.types.media import Mode
+from edge.types.records import Kind
 from tests.command import Command, reflectworld
 from tests.memory_support import replayed, segment
 
@@ -323,3 +325,59 @@ def test_jobs_on_the_command_line(home: Path, reflectworld: Command) -> None:
     assert (ran["failed"], ran["waiting"]) == (1, {"trace": 1})
     assert reflectworld("jobs", "retry", "t1").code == 2
     assert reflectworld("jobs", "retry", listed["id"]).code == 2
+
+
+# -- steps ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_step_that_fails_holds_up_nothing_else_is_counted_and_set_aside_and_can_be_tried_again(store: Store) -> None:
+    """The other steps of a moment are done at once; the one that raises is a job of its own, taken back whole each time."""
+    good = False
+    times = [1_000.0]
+
+    def look(memory: apsw.Connection, trace: StoredTrace, user: str) -> None:
+        memory.execute("insert into note_of_test values(?)", (f"{user} {trace.id}",))
+        if not good and trace.id == 1:
+            raise KeyError("a rule that nobody foresaw")
+
+    store.transact(lambda memory: memory.execute("create table note_of_test(text text)") and None)
+    for i in range(2):
+        store.commit(segment(i, who=1 if i else None))
+    worker = Worker(store, build_handlers(store, trace_steps=(look,)), now=lambda: times[0])
+    worker.drain()
+    assert notes(store) == ["owner 2"]
+    assert store.rows("select count(*) from node_trace") == [(2,)]
+    assert worker.report.failed == 1
+    with store.reading() as connection:
+        (waiting,) = [job for job in jobs.all_jobs(connection, store.user) if job.kind == jobs.STEP]
+    assert (waiting.key, waiting.attempts, waiting.failed) == ("1:test_jobs.look", 1, False)
+    assert "nobody foresaw" in waiting.error
+    for _ in range(jobs.ATTEMPTS):
+        times[0] += 2000.0
+        worker.drain()
+    assert (worker.report.failed, worker.report.aside) == (jobs.ATTEMPTS, 1)
+    with store.reading() as connection:
+        assert jobs.counts(connection, store.user).aside == {jobs.STEP: 1}
+    good = True
+    store.transact(lambda memory: jobs.retry(memory, store.user))
+    worker.drain()
+    assert sorted(notes(store)) == ["owner 1", "owner 2"]
+    assert not [job for job in queue(store) if job[0] in (jobs.STEP, jobs.TRACE)]
+
+
+def test_a_step_that_failed_goes_with_its_moment_and_trouble_with_the_disk_is_not_its_fault(store: Store) -> None:
+    def look(_memory: apsw.Connection, trace: StoredTrace, _user: str) -> None:
+        raise apsw.FullError if trace.id == 2 else ValueError
+
+    worker = Worker(store, build_handlers(store, trace_steps=(look,)))
+    store.commit(segment(0))
+    worker.drain()
+    assert ("step", "1:test_jobs.look") in queue(store)
+    store.forget(store.forget_plan(Target(items=((Kind.TRACE, 1),))), RULES)
+    assert "step" not in dict(queue(store))
+    store.commit(segment(1))
+    with pytest.raises(StoreError):
+        worker.drain()
+    assert ("trace", "2") in queue(store)
+    assert "step" not in dict(queue(store))
+    assert worker.report.failed == 1

@@ -324,7 +324,8 @@ def test_a_span_is_covered_by_few_nodes_coarse_in_the_middle_and_exact_enough_at
 
 def test_what_is_above_follows_a_minute_later_while_a_service_runs_and_is_found_at_once(memories: Memories) -> None:
     store = memories.fresh()
-    worker = Worker(store, build_handlers(store))
+    ticks = [100.0]  # a clock that stands still: a machine that sleeps in between changes nothing here
+    worker = Worker(store, build_handlers(store), ticks=lambda: ticks[0])
     write(store, [Moment(0.0, text="A cup.")])
     worker.step()
     assert store.rows("select text from node where level = ?", (DAY,)) == [("A cup.",)]
@@ -335,7 +336,11 @@ def test_what_is_above_follows_a_minute_later_while_a_service_runs_and_is_found_
     with store.reading() as connection:
         (found,) = timeline_nodes.descend(connection, store.user, BEGIN + 35, BEGIN + 90)
     assert found.text == "A dog."
-    worker.drain()
+    ticks[0] += 59.0
+    worker.step()
+    assert store.rows("select text from node where level = ?", (DAY,)) == [("A cup.",)]
+    ticks[0] += 1.0
+    worker.step()
     assert store.rows("select text from node where level = ?", (DAY,)) == [("A cup.\nA dog.",)]
 
 

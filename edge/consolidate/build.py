@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from edge.consolidate import summaries
 from edge.consolidate.embedding import Embedder, embed_again
 from edge.consolidate.handlers import Handlers
-from edge.consolidate.steps import Step, derive_trace_again, trace_work
+from edge.consolidate.steps import Step, derive_trace_again, step_work, trace_work
 from edge.memory import Store, jobs
 from edge.memory.tiers import scene, timeline
 from edge.reason import Reasoner
@@ -31,6 +31,7 @@ def build_handlers(
     handlers = Handlers()
     handlers.prompt(jobs.TRACE, trace_work(trace_steps))
     handlers.prompt(jobs.RETRACE, derive_trace_again)
+    handlers.prompt(jobs.STEP, step_work(trace_steps))
     handlers.prompt(timeline.TIMELINE, timeline.settle_job)
     handlers.prompt(timeline.ABOVE, timeline.settle_above_job, lazy=True)
     handlers.prompt(scene.SCENE, scene.settle_job, lazy=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Final
 
 import apsw
 
@@ -17,6 +18,12 @@ from edge.memory.jobs import Job
 Prompt = Callable[[apsw.Connection, Job], None]
 Patient = Callable[[Job, Callable[[], bool]], object]
 Derive = Callable[[apsw.Connection, str, float], None]
+
+# Trouble with the files or the machine, whatever job notices it.
+TROUBLE: Final = (
+    apsw.FullError, apsw.IOError, apsw.BusyError, apsw.LockedError, apsw.ReadOnlyError, apsw.CorruptError,
+    apsw.CantOpenError, apsw.NoMemError, apsw.InterruptError, apsw.NotADBError, MemoryError,
+)  # fmt: skip
 
 
 @dataclass(slots=True)

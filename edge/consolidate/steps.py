@@ -2,18 +2,26 @@
 
 A step runs inside the writer's transaction, is deterministic, goes by event time and does not depend on the order in which
 traces come. It reads the trace from the value that it gets, so that a trace is read once for all of them.
+
+Each step has a savepoint of its own. One that raises is taken back and becomes a job of its own (`step`, `17:scene.note`),
+which the worker tries again, counts, and sets aside with its error; what the others derive from the trace stays.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 import apsw
+import structlog
 
-from edge.memory import StoredTrace, stored_trace
+from edge.consolidate.handlers import TROUBLE, Prompt
+from edge.memory import StoredTrace, jobs, stored_trace
 from edge.memory.jobs import Job
 from edge.memory.tiers import scene, timeline
+
+log = structlog.get_logger(__name__)
 
 Step = Callable[[apsw.Connection, StoredTrace, str], None]
 Again = Callable[[apsw.Connection, int, StoredTrace | None, str], None]
@@ -25,7 +33,7 @@ TRACE_STEPS: Final[tuple[Step, ...]] = (timeline.note, scene.note)
 RETRACE_STEPS: Final[tuple[Again, ...]] = (timeline.note_again, scene.note_again)
 
 
-def trace_work(more: Sequence[Step] = ()) -> Callable[[apsw.Connection, Job], None]:
+def trace_work(more: Sequence[Step] = ()) -> Prompt:
     """How a job `trace` is done; nothing when the trace was forgotten meanwhile.
 
     Args:
@@ -36,7 +44,7 @@ def trace_work(more: Sequence[Step] = ()) -> Callable[[apsw.Connection, Job], No
         trace = stored_trace(memory, job.user, int(job.key))
         if trace is not None:
             for step in (*TRACE_STEPS, *more):
-                step(memory, trace, job.user)
+                _apart(memory, job, _name(step), partial(step, memory, trace, job.user))
 
     return work
 
@@ -46,4 +54,41 @@ def derive_trace_again(memory: apsw.Connection, job: Job) -> None:
     number = int(job.key)
     trace = stored_trace(memory, job.user, number)
     for step in RETRACE_STEPS:
-        step(memory, number, trace, job.user)
+        _apart(memory, job, _name(step), partial(step, memory, number, trace, job.user))
+
+
+def step_work(more: Sequence[Step] = ()) -> Prompt:
+    """How a job `step` is done: a single step that failed before; nothing when there is no such step any more.
+
+    Args:
+        more: as for `trace_work`.
+    """
+    once = {_name(step): step for step in (*TRACE_STEPS, *more)}
+    again = {_name(step): step for step in RETRACE_STEPS}
+
+    def work(memory: apsw.Connection, job: Job) -> None:
+        number, _, name = job.key.partition(":")
+        trace = stored_trace(memory, job.user, int(number))
+        if name in again:
+            again[name](memory, int(number), trace, job.user)
+        elif name in once and trace is not None:
+            once[name](memory, trace, job.user)
+
+    return work
+
+
+def _apart(memory: apsw.Connection, job: Job, name: str, step: Callable[[], None]) -> None:
+    """Do one step; if it raises, let it be a job of its own."""
+    try:
+        with memory:  # a savepoint
+            step()
+    except TROUBLE:
+        raise
+    except Exception as error:  # noqa: BLE001 -- reported here, and counted by the worker when its own job fails
+        log.warning("step.failed", step=name, trace=job.key, error=f"{type(error).__name__}: {error}")
+        jobs.enqueue(memory, job.user, jobs.STEP, f"{job.key}:{name}", priority=jobs.AT_ONCE)
+
+
+def _name(step: Step | Again) -> str:
+    """By which a step is known in the queue: its module and its function."""
+    return f"{step.__module__.rpartition('.')[2]}.{step.__name__}"

@@ -12,6 +12,7 @@ Invariants:
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ import apsw
 import structlog
 
 from edge.clock import monotonic, utc_now
-from edge.consolidate.handlers import Handlers
+from edge.consolidate.handlers import TROUBLE, Handlers
 from edge.errors import ClaimHeldError, PostponedError, ReflectWorldError, StoreError
 from edge.memory import Store, jobs
 from edge.memory.jobs import Job
@@ -34,11 +35,6 @@ _BATCH_S = 0.05  # after this the transaction ends: commits wait for it, s
 _LAZY_S = 60.0  # from one time that lazy work is done to the next, s
 _AGAIN_S = 10.0  # until the next try after the memory failed, s
 _HELD_S = 2.0  # until the next try while another process works on the queue, s
-# Trouble with the files, whatever job notices it.
-_NOT_ITS_FAULT = (
-    apsw.FullError, apsw.IOError, apsw.BusyError, apsw.LockedError, apsw.ReadOnlyError, apsw.CorruptError,
-    apsw.CantOpenError, apsw.NoMemError, apsw.InterruptError, apsw.NotADBError, MemoryError,
-)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -78,6 +74,7 @@ class Worker:
         purpose: str = "reflectworld jobs",
         busy: Callable[[], bool] = never,
         now: Callable[[], float] = utc_now,
+        ticks: Callable[[], float] = monotonic,
     ) -> None:
         """Prepare.
 
@@ -88,6 +85,7 @@ class Worker:
             purpose: the command, as another process will say it.
             busy: whether patient work should wait: a segment waits to be remembered, or the machine is busy.
             now: the present, UTC POSIX seconds.
+            ticks: a clock that never goes backwards, s, by which lazy work is done once a minute.
         """
         self.report = WorkReport()
         self._store = store
@@ -96,9 +94,10 @@ class Worker:
         self._purpose = purpose
         self._busy = busy
         self._now = now
+        self._ticks = ticks
         self._stopping = threading.Event()
         self._wake = threading.Event()
-        self._lazy_from = 0.0  # monotonic: lazy work is done again
+        self._lazy_from = -math.inf  # ticks: lazy work is done again
         self._rest_until = 0.0  # monotonic: patient work pauses
         self._thread: threading.Thread | None = None
 
@@ -160,7 +159,7 @@ class Worker:
         """
         self._recur()
         before = self.report.done
-        lazily = monotonic() >= self._lazy_from
+        lazily = self._ticks() >= self._lazy_from
         prompt = self._handlers.kinds_prompt if lazily else self._handlers.kinds_at_once
         if not self._due(prompt + self._handlers.kinds_patient):
             return 0
@@ -168,7 +167,7 @@ class Worker:
             with self._store.claim(CLAIM, self._purpose):
                 self._prompt(prompt)
                 if lazily:
-                    self._lazy_from = monotonic() + _LAZY_S
+                    self._lazy_from = self._ticks() + _LAZY_S
                 self._patiently()
         except ClaimHeldError:
             self._rest_until = max(self._rest_until, monotonic() + _HELD_S)
@@ -258,7 +257,7 @@ class Worker:
                     every = self._handlers.recurring.get(job.kind)
                     if every is not None:
                         jobs.ensure(memory, job.user, job.kind, job.key, now + every)
-        except _NOT_ITS_FAULT:
+        except TROUBLE:
             raise
         except Exception as error:  # noqa: BLE001 -- counted, shown, and tried again: one bad job holds up no other
             return self._failed(memory, job, error, now, monotonic() - began)

@@ -23,6 +23,7 @@ from edge.memory.database import fetch, sql
 
 TRACE: Final = "trace"  # a new trace: derive what follows from it
 RETRACE: Final = "rederive-trace"  # a trace that was corrected or forgotten
+STEP: Final = "step"  # one of the steps of these that failed; its key begins with the id of the trace
 AT_ONCE: Final = 100  # priority of deterministic work, which does not wait for a quiet moment
 
 ATTEMPTS: Final = 5

@@ -26,7 +26,7 @@ _BASE: Final = frozenset(
     {*_OF_TRACE, "trace", "line", "entity", "gallery", "crop", "name_claim", "correction", "source"}
 )
 _AT_ONCE: Final = 1000  # so many documents are taken out of the index of words one by one; for more, it is written anew
-_JOBS: Final = (jobs.TRACE, jobs.RETRACE, "embed")
+_JOBS: Final = (jobs.TRACE, jobs.RETRACE, jobs.STEP, "embed")  # whose keys begin with the id of a trace
 
 
 def remove_traces(memory: apsw.Connection, user: str, traces: Iterable[int], *, fading: bool = False) -> set[int]:
