@@ -27,6 +27,7 @@ from edge.identity.vocabulary import is_given_name, is_plain_word, may_describe
 from edge.identity.voices import Voices
 from edge.types.drafts import DecisionDraft, EntityKey, NameClaim
 from edge.types.evidence import SegmentEvidence, Utterance
+from edge.types.frequency import zipf
 from edge.types.records import NameSource, Outcome
 
 CALLED_TO_BELIEVE = 2  # different utterances in which others call somebody so
@@ -206,10 +207,8 @@ def _capital(word: str) -> bool:
 
 
 def _rare(word: str) -> bool:
-    from wordfreq import zipf_frequency  # takes a fifth of a second, and most commands never ask
-
     plain = is_plain_word(word) or may_describe(word)
-    return _capital(word) and not plain and 2 < len(word) <= 20 and float(zipf_frequency(word, "en")) < _RARE_ZIPF
+    return _capital(word) and not plain and 2 < len(word) <= 20 and zipf(word) < _RARE_ZIPF
 
 
 def _titled(word: str) -> str:

@@ -25,7 +25,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from edge.identity.galleries import GalleryEditor, usable
 from edge.identity.sights import Person, Sight, Sights
@@ -111,6 +110,8 @@ class _Resolver:
             gain = np.zeros((len(people), len(columns)))
             for (row, entity), score in edges.items():
                 gain[row, columns.index(entity)] = score
+            from scipy.optimize import linear_sum_assignment  # takes half a second, and most commands follow nobody
+
             for row, column in zip(*linear_sum_assignment(-gain), strict=True):
                 if gain[row, column] > 0:
                     given[int(row)] = columns[int(column)]

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
 from edge.perceive.faces import FoundFace
 from edge.perceive.gates import on_screen
@@ -115,6 +114,8 @@ def _owners(faces: Sequence[Box], people: Sequence[Box]) -> dict[int, int]:
             distance = head_distance(face, person)
             if distance is not None:
                 cost[i, j] = distance
+    from scipy.optimize import linear_sum_assignment  # takes half a second, and most commands follow nobody
+
     rows, columns = linear_sum_assignment(cost)
     return {int(i): int(j) for i, j in zip(rows, columns, strict=True) if cost[i, j] < _NOT_THEIRS}
 

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from edge.perceive.geometry import area, centre, diagonal, iou, moved
 from edge.perceive.mouth import MouthMove
@@ -195,6 +194,8 @@ def _associate(
         for column, tracklet in enumerate(tracklets):
             if tracklet.last is not None:
                 scores[row, column] = link(tracklet.last, sightings[index], tracklet.misses)
+    from scipy.optimize import linear_sum_assignment  # takes half a second, and most commands follow nobody
+
     rows, columns = linear_sum_assignment(-scores)
     return [
         (wanted[row], tracklets[column])

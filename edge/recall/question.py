@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from datetime import tzinfo
 from enum import StrEnum
 
-from wordfreq import zipf_frequency
-
 from edge.errors import QuestionError
 from edge.recall.stop_words import ASKING_WORDS, FUNCTION_WORDS
 from edge.recall.time_words import DAYS, MONTHS
 from edge.recall.when import When, understand_when
+from edge.types.frequency import zipf
 from edge.types.vocabulary import labels_for
 
 
@@ -135,7 +134,7 @@ def rarity(word: str) -> float:
     Zipf frequency (van Heuven et al. 2014; wordfreq) is log10 of the count in a billion words: "the" has 7.7, "table" 5.1,
     "screwdriver" 3.1.
     """
-    return min(1.5, max(0.3, (8.0 - float(zipf_frequency(word.lower(), "en"))) / 4.0))
+    return min(1.5, max(0.3, (8.0 - zipf(word.lower())) / 4.0))
 
 
 def _is_content(word: str) -> bool:
@@ -181,7 +180,7 @@ def _people(text: str, known: Sequence[Known]) -> tuple[tuple[int, ...], tuple[s
 
 def _means_a_name(word: str, *, at_start: bool, size: int) -> bool:
     """Names that are words ("may", "will", "rose") count when written with a capital, and not where every word has one."""
-    if size > 1 or zipf_frequency(word.lower(), "en") < 5.0:
+    if size > 1 or zipf(word.lower()) < 5.0:
         return True
     return word[:1].isupper() and not (at_start and word.lower() in FUNCTION_WORDS)
 

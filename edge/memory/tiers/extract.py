@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from edge.types.frequency import zipf
 from edge.types.records import mention, mentioned, render
 
 REPEATED: Final = 0.5  # what a term is worth when it is told once more, of what it was worth before
@@ -146,9 +147,7 @@ def _rarity(term: str) -> float:
     """From 0 (told everywhere) to 1.5 (rare or unknown)."""
     if term.startswith("{"):
         return _PERSON
-    from wordfreq import zipf_frequency  # takes a fifth of a second, and most commands never ask
-
-    frequency = float(zipf_frequency(term, "en"))
+    frequency = zipf(term)
     return 0.0 if frequency >= _COMMON else min(1.5, (8.0 - frequency) / 4.0)
 
 

@@ -19,6 +19,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from edge.types.frequency import zipf
 from edge.types.mentions import attributed, mentioned
 
 FORGOTTEN: Final = "[forgotten]"  # stands where a name was said
@@ -82,9 +83,7 @@ def _forms(name: str) -> str:
 
 
 def _everybodys(word: str) -> bool:
-    from wordfreq import zipf_frequency  # takes a fifth of a second, and most commands never ask
-
-    return float(zipf_frequency(word.lower(), "en")) >= _COMMON
+    return zipf(word.lower()) >= _COMMON
 
 
 def sentences(text: str) -> list[str]:

@@ -17,7 +17,6 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.cluster.hierarchy import fcluster, linkage
 
 from edge.perceive.speech.melspec import HOP
 from edge.perceive.speech.turns import NOBODY, Range, Unit
@@ -111,6 +110,8 @@ def cluster(vectors: NDArray[np.float32], lengths: Sequence[int], threshold: flo
     Returns:
         A label for each; equal labels are one speaker. NOBODY: too short to be told.
     """
+    from scipy.cluster.hierarchy import fcluster, linkage  # takes half a second, and most commands hear nobody
+
     long = [index for index, length in enumerate(lengths) if length >= TRUSTED] or list(range(len(lengths)))
     labels = [NOBODY] * len(lengths)
     found = (
