@@ -11,6 +11,7 @@ the newest `POSTINGS` where there are more), the mean and the spread of scores (
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -28,7 +29,11 @@ ALONE: Final = 80  # by words alone, and by signs alone
 SHORT_LIST: Final = 120  # rescored with int8 vectors: as good as all (measured on 250 questions, 6,223 traces)
 POSTINGS: Final = 8_000  # documents of a word that are looked at, the newest ones
 _RUN: Final = 8
+_FIRST: Final = 1000.0  # more than any score
 SAMPLE: Final = 128  # traces from which the mean and the spread of the nearest units is taken
+
+
+Prior = Callable[[NDArray[np.int64]], Scores]  # places of visible traces (n,) -> (n,)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,10 +55,12 @@ class Pool:
         corpus: index.Corpus,
         all_traces: index.Columns,
         concepts: tuple[Concept, ...],
-        prior: Scores,
+        prior: Prior,
         vector: Vector | None,
         embedder: str | None,
         k: int,
+        *,
+        first: NDArray[np.bool_] | None = None,
     ) -> None:
         """Gather and score.
 
@@ -62,10 +69,11 @@ class Pool:
             corpus: what is visible.
             all_traces: the columns that it was taken from.
             concepts: the question's words.
-            prior: (n,) by age, hour and span.
+            prior: by age and hour, of visible traces by their places.
             vector: of the question; None: words alone.
             embedder: that made it.
             k: how many hits are wanted.
+            first: (n,) which come before all others, whatever their scores; None: no such order.
         """
         self.corpus = corpus
         self.concepts = concepts
@@ -73,6 +81,7 @@ class Pool:
         self._vector = vector if embedder is not None else None
         self._embedder = embedder
         self._prior = prior
+        self._first = first
         terms = list(dict.fromkeys(term for concept in concepts for term in concept.terms))
         lists = [_documents(connection, corpus, term) for term in terms]
         places = {term: found for term, (found, _) in zip(terms, lists, strict=True)}
@@ -100,7 +109,7 @@ class Pool:
         at = np.searchsorted(self.places, order)
         at = np.minimum(at, max(len(self.places) - 1, 0))
         there = self.places[at] == order if len(self.places) else np.zeros(len(order), np.bool_)
-        scores = np.where(there, self.scores[at] if len(self.places) else 0.0, self._prior[order])
+        scores = np.where(there, self.scores[at] if len(self.places) else 0.0, self._prior(order))
         cosines = np.where(there, self._cosines[at] if len(self.places) else np.nan, np.nan)
         units = np.where(there, self._units[at] if len(self.places) else 0, 0)
         counts = np.zeros((len(self.concepts), len(order)))
@@ -108,6 +117,13 @@ class Pool:
         if not there.all():
             counts[:, ~there] = self._occurrences(order[~there])
         return Rows(scores, cosines, units, counts > 0)
+
+    def best(self, k: int) -> NDArray[np.int64]:
+        """The places of the best candidates, best first."""
+        return self.places[ranking.best_first(self.scores + self._ahead(self.places), k)]
+
+    def _ahead(self, places: NDArray[np.int64] | slice) -> Scores | float:
+        return 0.0 if self._first is None else _FIRST * self._first[places]
 
     # -- rough --------------------------------------------------------------------------------------------------------
 
@@ -120,7 +136,8 @@ class Pool:
 
     def _candidates(self, words: Scores, k: int) -> NDArray[np.int64]:
         whole = ranking.standardise(self._whole)
-        rough = ranking.WORDS * ranking.standardise(words) + self._prior + (ranking.WHOLE + ranking.BEST) * whole
+        rough = ranking.WORDS * ranking.standardise(words) + (ranking.WHOLE + ranking.BEST) * whole
+        rough += self._prior(np.arange(len(rough))) + self._ahead(slice(None))
         chosen = [
             ranking.best_first(rough, max(CANDIDATES, 2 * k)),
             ranking.best_first(words, ALONE) if words.any() else np.zeros(0, np.int64),
@@ -146,7 +163,7 @@ class Pool:
         common = rough[places] > 0
         scale = float(words[common].mean() / rough[places][common].mean()) if common.any() else 1.0
         mean, spread = float(rough.mean()) if len(rough) else 0.0, float(rough.std()) if len(rough) else 0.0
-        base = ranking.WORDS * ranking.standardise(words, mean * scale, spread * scale) + self._prior[places]
+        base = ranking.WORDS * ranking.standardise(words, mean * scale, spread * scale) + self._prior(places)
         cosines, units = np.full(len(places), np.nan), np.zeros(len(places), np.int64)
         if self._vector is None or self._embedder is None or not len(places):
             return base, cosines, units
@@ -165,7 +182,7 @@ class Pool:
             + ranking.WHOLE * ranking.standardise(whole, *moments[0])
             + ranking.BEST * ranking.standardise(best, *moments[1])
         )
-        short = np.sort(ranking.best_first(scores, max(SHORT_LIST, 2 * k)))
+        short = np.sort(ranking.best_first(scores + self._ahead(places), max(SHORT_LIST, 2 * k)))
         traces = np.repeat(self.corpus.traces[places[short]], 2)
         which = np.stack([np.zeros(len(short), np.int64), units[short]], axis=1).ravel()
         pairs = index.cosines(self._connection, self._vector, self._embedder, traces, which)

@@ -76,9 +76,14 @@ def standardise(values: Scores, mean: float | None = None, spread: float | None 
     return np.asarray(scores if len(known) == len(values) else np.nan_to_num(scores))
 
 
-def recency(corpus: index.Corpus, now: float) -> Scores:
-    """The logarithm of the prior odds by age; (n,), 0 for what has just ended."""
-    return -DECAY * np.log1p(np.maximum(now - corpus.ends, 0.0) / AGE_UNIT_S)
+def recency(ends: NDArray[np.float64], now: float) -> Scores:
+    """The logarithm of the prior odds by age; (n,), 0 for what has just ended.
+
+    Args:
+        ends: (n,) UTC POSIX seconds.
+        now: UTC POSIX seconds.
+    """
+    return -DECAY * np.log1p(np.maximum(now - ends, 0.0) / AGE_UNIT_S)
 
 
 def estimated_cosine(distances: Scores, dimensions: int) -> Scores:

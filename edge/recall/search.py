@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import tzinfo
 from typing import Protocol
@@ -15,13 +15,10 @@ from edge.memory import Store, index
 from edge.recall import ranking
 from edge.recall.pool import Pool
 from edge.recall.question import Question, rarity
-from edge.recall.ranking import Concept
+from edge.recall.ranking import Concept, Scores
 from edge.recall.when import prefer_hours
 from edge.types.evidence import Vector
 from edge.types.vocabulary import everyday, plural
-
-SHORT_LIST = 200  # rescored with int8 vectors: as good as rescoring all (measured on 250 questions, 6,223 traces)
-_IN_SPAN = 1000.0  # more than any score: what lies in the span that is asked about comes first
 
 
 class Embedder(Protocol):
@@ -98,12 +95,9 @@ class Searcher:
             corpus = index.corpus_of(all_traces, index.visible(connection, all_traces, where))
             concepts = self.concepts(connection, question)
             inside = self._inside(question, corpus)
-            prior = ranking.recency(corpus, now)
-            if question.when.hours is not None:
-                prior += ranking.HOURS * prefer_hours(question.when.hours, corpus.starts, self._zone)
-            if question.when.binds:
-                prior += _IN_SPAN * inside
-            pool = Pool(connection, corpus, all_traces, concepts, prior, vector, key, k)
+            prior = self._prior(question, corpus, now)
+            first = inside if question.when.binds and not only_span else None
+            pool = Pool(connection, corpus, all_traces, concepts, prior, vector, key, k, first=first)
             return self._hits(connection, pool, question, inside, k, neighbours=neighbours)
 
     def concepts(self, connection: apsw.Connection, question: Question) -> tuple[Concept, ...]:
@@ -133,6 +127,17 @@ class Searcher:
     def _embed(self, question: Question) -> Vector | None:
         return None if self._embedder is None else self._embedder.embed([question.text])[0]
 
+    def _prior(self, question: Question, corpus: index.Corpus, now: float) -> Callable[[NDArray[np.int64]], Scores]:
+        """What speaks for visible traces, by their places, before any of them is read."""
+
+        def of(places: NDArray[np.int64]) -> Scores:
+            prior = ranking.recency(corpus.ends[places], now)
+            if question.when.hours is not None:
+                prior += ranking.HOURS * prefer_hours(question.when.hours, corpus.starts[places], self._zone)
+            return prior
+
+        return of
+
     def _inside(self, question: Question, corpus: index.Corpus) -> NDArray[np.bool_]:
         when = question.when
         inside = np.ones(len(corpus.traces), np.bool_)
@@ -153,19 +158,18 @@ class Searcher:
         neighbours: bool,
     ) -> Found:
         corpus, concepts = pool.corpus, pool.concepts
-        order = pool.places[ranking.best_first(pool.scores, k)]
+        order = pool.best(k)
         if neighbours:
             order = self._with_neighbours(connection, order, corpus, k)
         rows = pool.rows(order)
         weights = np.array([concept.weight for concept in concepts])
         total = float(weights.sum())
-        binds = question.when.binds
         hits = tuple(
             Hit(
                 trace=int(corpus.traces[place]),
                 start=float(corpus.starts[place]),
                 end=float(corpus.ends[place]),
-                score=float(rows.scores[row]) - (_IN_SPAN if binds and inside[place] else 0.0),
+                score=float(rows.scores[row]),
                 cosine=float(rows.cosines[row]),
                 unit=int(rows.units[row]),
                 matched=float(weights @ rows.holds[:, row]) / total if concepts else 0.0,
