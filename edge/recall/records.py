@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -54,6 +55,17 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
+class Look:
+    """One round beyond the first pass: where was looked, and what that brought."""
+
+    memory: str  # the move (`reflection.Move`)
+    query: str  # that was put
+    why: str  # one sentence
+    brought: int  # moments that were not found before
+    helped: bool  # whether the answer came from it
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """An answer and what it rests on."""
 
@@ -70,4 +82,8 @@ class Answer:
     evidence: tuple[Result, ...] = ()
     notes: tuple[str, ...] = ()  # what limits the answer
     rounds: int = 1
+    id: str | None = None  # by which it can be judged; None: it is not kept
+    looks: tuple[Look, ...] = ()  # what was looked at after the first pass
+    about: tuple[str, ...] = ()  # ids of the people whom the question names
+    route: Mapping[str, object] = field(default_factory=dict, compare=False)  # what is learned from (`reflection.bank`)
     milliseconds: float = field(default=0.0, compare=False)
