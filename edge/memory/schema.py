@@ -14,7 +14,7 @@ import apsw
 
 from edge.memory import corrections, index, jobs
 from edge.memory.migrations import Migrations
-from edge.memory.tiers import experience, procedural, scene, timeline, visual
+from edge.memory.tiers import experience, graph, procedural, scene, timeline, visual
 from edge.memory.upkeep import forget
 
 APPLICATION_MEMORY = 0x52574D31  # "RWM1"
@@ -169,6 +169,11 @@ def _memory_9(connection: apsw.Connection) -> None:
 @MEMORY.register("what was asked, and how retrieval went")
 def _memory_10(connection: apsw.Connection) -> None:
     experience.create(connection)
+
+
+@MEMORY.register("who and what is related to whom and what")
+def _memory_11(connection: apsw.Connection) -> None:
+    graph.create(connection)
 
 
 @FRAMES.register("the first tables")

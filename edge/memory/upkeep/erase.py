@@ -21,7 +21,7 @@ from edge.errors import StoreError, UserError
 from edge.memory import attribution, frames, index, jobs, renaming
 from edge.memory.database import fetch, insert, transaction
 from edge.memory.drafts import to_json
-from edge.memory.tiers import experience, scene, timeline, visual, working
+from edge.memory.tiers import experience, graph, scene, timeline, visual, working
 from edge.memory.upkeep import sweep
 from edge.memory.upkeep.forget import plan
 from edge.memory.upkeep.forget_person import names_of
@@ -113,6 +113,10 @@ def _forget(memory: apsw.Connection, user: str, planned: Plan, believes: renamin
         _adopt(memory, people)
         remove_people(memory, user, people)
         timeline.reword_faded(memory, user, whole.sentence)
+    graph.derive(memory, user, (part.trace for part in planned.parts))
+    if people or names:
+        graph.forget_people(memory, user, people, names.found)
+    graph.forget_faded(memory, planned.nodes)
     scene.forget_faded(memory, planned.nodes)
     timeline.forget_faded(memory, planned.nodes)
     timeline.derive(memory, changed)
@@ -140,9 +144,11 @@ def _rest(memory: apsw.Connection, user: str, planned: Plan) -> None:
         since = -math.inf if target.since is None else target.since
         until = math.inf if target.until is None else target.until
         scene.forget_quiet(memory, user, since, until, target.camera)
+        graph.forget_kept(memory, user, since, until, target.camera)
         if target.camera is None:  # what was asked in a span tells of it, too
             experience.remove_answers(memory, experience.answers_between(memory, user, since, until))
     if target.everything:
+        graph.clear(memory, user)
         for table in ("job", "alert", "rule", "correction", "forgotten", "entity_number", "answer", "experience"):
             memory.execute(f"delete from {table} where user = ?", (user,))
     if target.everything or target.camera is not None:

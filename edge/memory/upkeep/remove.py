@@ -17,7 +17,7 @@ import apsw
 
 from edge.memory import jobs
 from edge.memory.database import fetch
-from edge.memory.tiers import scene, timeline, working
+from edge.memory.tiers import graph, scene, timeline, working
 
 THESE: Final = "in (select value from json_each(?))"
 _OF_TRACE: Final = ("observation", "utterance", "decision", "sample", "pending", "key_frame")
@@ -52,6 +52,7 @@ def remove_traces(memory: apsw.Connection, user: str, traces: Iterable[int], *, 
     rows = {kind: _ids(memory, f"select id from {kind} where trace {THESE}", these) for kind in _OF_TRACE}
     if fading:
         timeline.fade(memory, gone)
+        graph.fade(memory, gone)
         memory.execute(
             "insert or ignore into provenance select 'name_claim', id, 'entity', entity from name_claim where utterance"
             f" {THESE}",
@@ -59,6 +60,7 @@ def remove_traces(memory: apsw.Connection, user: str, traces: Iterable[int], *, 
         )
     else:
         people |= remove_claims(memory, rows["utterance"])
+        graph.drop(memory, gone)
     learned = {who for (who,) in fetch(memory, f"select distinct entity from sample where trace {THESE}", these)}
     unlink(memory, {**rows, "trace": gone}, derived=not fading)
     for kind in ("observation", "utterance", "decision", "sample"):

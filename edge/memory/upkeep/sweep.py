@@ -23,6 +23,7 @@ _LEFT: Final = frozenset(
     {
         *("camera", "source", "entity", "entity_number", "embedder", "text_embedder", "name_history", "name_claim"),
         *("given_name", "correction", "provenance", "migration", "discarded", "moved", "correction_item", "forgotten"),
+        *("graph_node", "graph_bond"),
     }
 )
 _PREFIX: Final = 3  # letters by which a word is told where pages of the index begin
