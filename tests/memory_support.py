@@ -17,13 +17,14 @@ from edge.types.drafts import (
     TraceDraft,
     UtteranceDraft,
 )
-from edge.types.evidence import Vector
+from edge.types.evidence import Vector, VisualEvidence
 from edge.types.media import CutReason, Image, Mode, SegmentCounts, SourceInfo, SourceKind
 from edge.types.records import EntityKind, LineDraft, Modality, NameSource, Outcome, mention
 
 CAMERA = "hall"
 FACE_MODEL = "faces:00000001"
 TEXT_MODEL = "texts:00000001"
+SCENE_MODEL = "scenes:00000001"
 START = 1_700_000_000.0  # UTC POSIX seconds of the source
 SEGMENT_S = 30.0
 
@@ -118,6 +119,7 @@ def segment(
         key_frames=(KeyFrameDraft(start + 5, picture(i) if frame is None else frame, ("a1", "a2")),),
         vector=vector(i, 384),
         line_vectors=(vector(i + 20_000, 384),),
+        visual=VisualEvidence(vector(i + 30_000, 512), SCENE_MODEL, 0.9),
         embedder=TEXT_MODEL,
     )
 

@@ -21,10 +21,10 @@ from edge.memory.upkeep.exporting import ExportFilter
 from edge.memory.upkeep.importing import ImportReport
 from edge.memory.upkeep.tables import BASE, DERIVED, INTERNAL
 from edge.settings import MemorySettings
-from edge.types.drafts import NewEntity
+from edge.types.drafts import CommitDraft, NewEntity, SourceProgress
 from edge.types.records import EntityKind, Kind, NameSource, mention
 from tests.corrections_support import Scene, Sight, commit
-from tests.memory_support import START, picture, replayed, segment
+from tests.memory_support import SEGMENT_S, START, picture, replayed, segment, source
 
 SETTINGS = MemorySettings()
 Change = Callable[[Path], None]
@@ -47,6 +47,8 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
             committed = commit(store, 20 + number, scene, who)
             who = who if number else tuple(committed.entities.values())
         store.commit(segment(200, who=1))
+        still = source()
+        store.commit(CommitDraft(still.camera, None, SourceProgress(still, 201.5 * SEGMENT_S, 202)))
         store.set_name(1, "Anna")
         store.agree(who[1])
         sightings = [(Kind.OBSERVATION, seen.id) for seen in store.observations(entity=who[0])]

@@ -74,6 +74,7 @@ PARTS = {
 }
 BY_THEIR_OWN_TESTS = {"vector", "line_vectors", "pending_used"}  # below
 BY_THEIR_OWN_TESTS |= {"samples", "as_of"}  # in test_samples.py
+BY_THEIR_OWN_TESTS |= {"visual"}  # in test_visual.py
 
 
 def test_a_segment_comes_back_whole(store: Store) -> None:

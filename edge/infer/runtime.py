@@ -174,19 +174,26 @@ class Runtime:
         with self._lock:
             network = self._opened.get(path)
             if network is None:
-                network = self.open_path(path, spec.id)
+                network = self.open_path(path, spec.id, taps=tuple(spec.params.get("taps") or ()))
                 self._opened[path] = network
             return network
 
-    def open_path(self, path: Path, name: str, *, threads: int | None = None) -> Network:
+    def open_path(self, path: Path, name: str, *, threads: int | None = None, taps: Sequence[str] = ()) -> Network:
         """Open an ONNX file that is in no catalogue.
+
+        Args:
+            path: of the file.
+            name: id of the model, for messages.
+            threads: inside the network; None: as measured.
+            taps: names of tensors inside the network that come out, too, after its own outputs.
 
         Raises:
             ModelError: the file is not a network that can be run.
         """
         providers = [(provider, self._options(provider, path)) for provider in self.providers]
         try:
-            session = ort.InferenceSession(str(path), _session_options(threads or self.threads), providers=providers)
+            network: str | bytes = path.read_bytes() + _outputs(taps) if taps else str(path)
+            session = ort.InferenceSession(network, _session_options(threads or self.threads), providers=providers)
         except Exception as error:  # the runtime raises classes of its own that have no common root
             text = str(error).strip().splitlines()
             reason = text[0].rstrip(".")[:300] if text else type(error).__name__
@@ -225,6 +232,24 @@ class Runtime:
         one, several = (statistics.median(times[2:]) for times in spent.values())
         self._measured = f" (measured: {one:.1f} ms with 1, {several:.1f} ms with {many})"
         return many if one > several * _THREAD_GAIN else 1
+
+
+def _outputs(names: Sequence[str]) -> bytes:
+    """Bytes that add outputs to the graph of an ONNX file when they stand behind it.
+
+    In the encoding of Protocol Buffers, a message that comes twice is merged and lists are joined: a second `graph` (field 7
+    of the model) with nothing but outputs (field 12, each with its name, field 1) adds them to the first.
+    """
+
+    def field(number: int, data: bytes) -> bytes:
+        return _varint(number << 3 | 2) + _varint(len(data)) + data
+
+    return b"".join(field(7, field(12, field(1, name.encode()))) for name in names)
+
+
+def _varint(number: int) -> bytes:
+    low, rest = number & 0x7F, number >> 7
+    return bytes([low | 0x80]) + _varint(rest) if rest else bytes([low])
 
 
 def release_memory() -> None:

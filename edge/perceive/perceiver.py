@@ -17,7 +17,8 @@ from edge.perceive.geometry import area, clip
 from edge.perceive.glimpse import Glimpses
 from edge.perceive.keyframes import KeyFrameChooser
 from edge.perceive.mouth import compare
-from edge.perceive.objects import ObjectDetector
+from edge.perceive.objects import ObjectDetector, SceneDetector
+from edge.perceive.scenes import Views
 from edge.perceive.schedule import FaceLook, Schedule
 from edge.perceive.shots import embed_shots, keep_shot, make_shot, shot_quality
 from edge.perceive.sightings import PERSON, Sighting, body_look, face_look, gather
@@ -111,6 +112,7 @@ class Perceiver:
         self._tracker = Tracker()
         self._chooser = KeyFrameChooser()
         self._looks = Looks()
+        self._views = Views(self._objects.scene_key if isinstance(self._objects, SceneDetector) else "")
         self._object_runs = 0
         self._face_runs = 0
         self._glimpses = None if self._face_embedder is None else Glimpses(self._face_embedder, self._settings)
@@ -176,7 +178,12 @@ class Perceiver:
         if self._objects is None:
             return ()
         self._object_runs += 1
-        return self._objects.detect(image)
+        if not isinstance(self._objects, SceneDetector):
+            return self._objects.detect(image)
+        look = self._objects.look(image)
+        if look.scene is not None:
+            self._views.add(look.scene)
+        return look.detections
 
     def _glance(self, at: float, image: Image, look: FaceLook) -> _Glance:
         found: tuple[FoundFace, ...] = ()
@@ -328,6 +335,7 @@ class Perceiver:
                 speech_seconds=sum(span.end - span.start for span in segment.speech),
                 words_refused=heard.refused_words,
             ),
+            visual=self._views.evidence,
         )
 
     def _body_vectors(self, kept: Sequence[Tracklet]) -> dict[int, tuple[Vector, str]]:

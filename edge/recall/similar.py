@@ -60,7 +60,7 @@ def _search(
     store: Store, vector: Vector, embedder: str, filters: Filters | None, k: int, apart: tuple[str, float, float] | None
 ) -> list[Result]:
     filters = filters or Filters()
-    ids = dict(store.rows("select name, id from camera where user = ?", (store.user,)))
+    ids: dict[str, int] = dict(store.rows("select name, id from camera where user = ?", (store.user,)))
     if filters.camera is not None and filters.camera not in ids:
         cameras = ", ".join(ids) or "none yet"
         raise NotFoundError(filters.camera, f"There is no camera “{filters.camera}”; the cameras are: {cameras}.")

@@ -37,6 +37,7 @@ from edge.memory.tiers.timeline_nodes import HOUR_S
 
 MOST_DAYS = 62  # that are looked at for what was unusual, the latest
 YOUNG = 14  # days: a younger camera has hardly anything that is unusual
+_SOME = 12  # moments of a stretch by which it is known again
 _SURE = 0.6  # confidence from which a stretch of time is said to be somewhere
 
 
@@ -62,8 +63,7 @@ class Stretch:
     end: float
     place: Place
     moments: int
-    first: int | None  # id of the first moment of it
-    again: int | None = None  # id of an earlier moment that looks as if it were the same place
+    traces: tuple[int, ...]  # ids of some moments of it, evenly spread, at most `_SOME`
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +238,13 @@ def stretches(connection: apsw.Connection, camera: int, since: float, until: flo
         mine = [hours[slot] for slot in these]
         counted = place_of(*_tally(mine)) if place.kind is not None else place
         start, end = scene.begin_of(connection, these[0]), scene.begin_of(connection, these[-1] + 1)
-        result.append(Stretch(start, end, counted, sum(hour.traces for hour in mine)))
+        rows = fetch(
+            connection,
+            "select id from trace where camera = ? and start >= ? and start < ? order by start, id",
+            (camera, start, end),
+        )
+        some = tuple(number for (number,) in rows[:: max(1, len(rows) // _SOME)][:_SOME])
+        result.append(Stretch(start, end, counted, len(rows), some))
     return result
 
 
