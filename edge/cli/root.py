@@ -56,35 +56,43 @@ def _common(
     pass
 
 
-app.command()(watch.watch)
-app.command()(run.run)
-app.add_typer(cameras.app, name="cameras")
-app.add_typer(config.app, name="config")
-app.command()(recall.ask)
-app.command()(recall.search)
-app.command()(recall.timeline)
-app.add_typer(corrections.app, name="people")  # with what `edge.cli.people` has
-app.add_typer(rules.app, name="rules")
-app.command()(rules.alerts)
-app.command()(rules.remember)
-app.command()(pair.pair)
-app.add_typer(devices.app, name="devices")
-app.command()(state.status)
-app.command()(state.doctor)
-app.add_typer(jobs.app, name="jobs")
-app.add_typer(models.app, name="models")
-app.add_typer(reason.app, name="reason")
-app.add_typer(forget.app, name="forget")
-app.command()(forget.pause)
-app.command()(forget.resume)
-app.add_typer(retention.app, name="retention")
-app.command()(upkeep.export)
-app.command(name="import")(upkeep.import_)
-app.command()(upkeep.backup)
-app.command()(upkeep.restore)
-app.command()(upkeep.rekey)
-app.command()(recall.replay)
-app.command(name="recall")(recall.recall)
+_WATCH, _ASK, _TOLD = "Watching", "Asking", "Being told"
+_KEEP, _DEVICE, _MEASURE = "Keeping and forgetting", "This device", "Measuring"
+
+app.command(rich_help_panel=_WATCH)(watch.watch)
+app.command(rich_help_panel=_WATCH)(run.run)
+app.add_typer(cameras.app, name="cameras", rich_help_panel=_WATCH)
+app.command(rich_help_panel=_WATCH)(forget.pause)
+app.command(rich_help_panel=_WATCH)(forget.resume)
+
+app.command(rich_help_panel=_ASK)(recall.ask)
+app.command(rich_help_panel=_ASK)(recall.search)
+app.command(rich_help_panel=_ASK)(recall.timeline)
+app.add_typer(corrections.app, name="people", rich_help_panel=_ASK)  # with what `edge.cli.people` has
+
+app.add_typer(rules.app, name="rules", rich_help_panel=_TOLD)
+app.command(rich_help_panel=_TOLD)(rules.alerts)
+app.command(rich_help_panel=_TOLD)(rules.remember)
+
+app.add_typer(forget.app, name="forget", rich_help_panel=_KEEP)
+app.add_typer(retention.app, name="retention", rich_help_panel=_KEEP)
+app.command(rich_help_panel=_KEEP)(upkeep.backup)
+app.command(rich_help_panel=_KEEP)(upkeep.restore)
+app.command(rich_help_panel=_KEEP)(upkeep.rekey)
+app.command(rich_help_panel=_KEEP)(upkeep.export)
+app.command(name="import", rich_help_panel=_KEEP)(upkeep.import_)
+
+app.command(rich_help_panel=_DEVICE)(pair.pair)
+app.add_typer(devices.app, name="devices", rich_help_panel=_DEVICE)
+app.command(rich_help_panel=_DEVICE)(state.status)
+app.command(rich_help_panel=_DEVICE)(state.doctor)
+app.add_typer(config.app, name="config", rich_help_panel=_DEVICE)
+app.add_typer(models.app, name="models", rich_help_panel=_DEVICE)
+app.add_typer(reason.app, name="reason", rich_help_panel=_DEVICE)
+app.add_typer(jobs.app, name="jobs", rich_help_panel=_DEVICE)
+
+app.command(rich_help_panel=_MEASURE)(recall.replay)
+app.command(name="recall", rich_help_panel=_MEASURE)(recall.recall)
 
 
 def main() -> None:
