@@ -83,7 +83,7 @@ def dump(home: Path) -> dict[str, list[tuple[Any, ...]]]:
             found[table] = store.rows(f"select * from {table} order by 1, 2")
         found["words"] = store.rows("select rowid, seen, said from words order by 1")
         found["sequences"] = store.rows(
-            "select name, seq from sqlite_sequence where name not in ('job', 'node') order by 1"
+            "select name, seq from sqlite_sequence where name not in ('job', 'node') and name not like 'fact%' order by 1"
         )
         for table in ("frame", "crop"):
             found[f"{table} pictures"] = store.upkeep(

@@ -9,7 +9,7 @@ from edge.consolidate.embedding import Embedder, embed_again
 from edge.consolidate.handlers import Handlers
 from edge.consolidate.steps import Step, derive_trace_again, step_work, trace_work
 from edge.memory import Store, jobs
-from edge.memory.tiers import scene, timeline
+from edge.memory.tiers import facts, scene, timeline
 from edge.reason import Reasoner
 
 
@@ -35,6 +35,7 @@ def build_handlers(
     handlers.prompt(timeline.TIMELINE, timeline.settle_job)
     handlers.prompt(timeline.ABOVE, timeline.settle_above_job, lazy=True)
     handlers.prompt(scene.SCENE, scene.settle_job, lazy=True)
+    handlers.prompt(facts.FACTS, facts.settle_job, lazy=True)
     if embedder is not None:
         handlers.patient("embed", lambda job, _stopping: embed_again(store, embedder, job))
     if reasoner is not None:

@@ -19,7 +19,7 @@ import structlog
 from edge.consolidate.handlers import TROUBLE, Prompt
 from edge.memory import StoredTrace, jobs, stored_trace
 from edge.memory.jobs import Job
-from edge.memory.tiers import graph, scene, timeline
+from edge.memory.tiers import facts, graph, scene, timeline
 
 log = structlog.get_logger(__name__)
 
@@ -27,10 +27,10 @@ Step = Callable[[apsw.Connection, StoredTrace, str], None]
 Again = Callable[[apsw.Connection, int, StoredTrace | None, str], None]
 
 # (memory, trace, user): a trace is new.
-TRACE_STEPS: Final[tuple[Step, ...]] = (timeline.note, scene.note, graph.note)
+TRACE_STEPS: Final[tuple[Step, ...]] = (timeline.note, scene.note, graph.note, facts.note)
 
 # (memory, id, trace, user): a trace was corrected; None: it was forgotten.
-RETRACE_STEPS: Final[tuple[Again, ...]] = (timeline.note_again, scene.note_again, graph.note_again)
+RETRACE_STEPS: Final[tuple[Again, ...]] = (timeline.note_again, scene.note_again, graph.note_again, facts.note_again)
 
 
 def trace_work(more: Sequence[Step] = ()) -> Prompt:

@@ -14,7 +14,7 @@ import apsw
 
 from edge.memory import corrections, index, jobs
 from edge.memory.migrations import Migrations
-from edge.memory.tiers import experience, graph, procedural, scene, timeline, visual
+from edge.memory.tiers import experience, facts, graph, procedural, scene, timeline, visual
 from edge.memory.upkeep import forget
 
 APPLICATION_MEMORY = 0x52574D31  # "RWM1"
@@ -174,6 +174,11 @@ def _memory_10(connection: apsw.Connection) -> None:
 @MEMORY.register("who and what is related to whom and what")
 def _memory_11(connection: apsw.Connection) -> None:
     graph.create(connection)
+
+
+@MEMORY.register("facts about people and things, with their time")
+def _memory_12(connection: apsw.Connection) -> None:
+    facts.create(connection)
 
 
 @FRAMES.register("the first tables")

@@ -21,12 +21,12 @@ from edge.errors import StoreError, UserError
 from edge.memory import attribution, frames, index, jobs, renaming
 from edge.memory.database import fetch, insert, transaction
 from edge.memory.drafts import to_json
-from edge.memory.tiers import experience, graph, scene, timeline, visual, working
+from edge.memory.tiers import experience, facts, graph, scene, timeline, visual, working
 from edge.memory.upkeep import sweep
 from edge.memory.upkeep.forget import plan
 from edge.memory.upkeep.forget_person import names_of
 from edge.memory.upkeep.plans import Part, Plan, among
-from edge.memory.upkeep.redact import Redaction, joined, kept_parts, sentences
+from edge.memory.upkeep.redact import FORGOTTEN, Redaction, joined, kept_parts, sentences
 from edge.memory.upkeep.remove import (
     THESE,
     drop_galleries,
@@ -111,6 +111,7 @@ def _forget(memory: apsw.Connection, user: str, planned: Plan, believes: renamin
     if people:
         sweep.scrub_decisions(memory, user, people)
         _adopt(memory, people)
+        facts.forget_people(memory, people)
         remove_people(memory, user, people)
         timeline.reword_faded(memory, user, whole.sentence)
     graph.derive(memory, user, (part.trace for part in planned.parts))
@@ -118,12 +119,14 @@ def _forget(memory: apsw.Connection, user: str, planned: Plan, believes: renamin
         graph.forget_people(memory, user, people, names.found)
     graph.forget_faded(memory, planned.nodes)
     scene.forget_faded(memory, planned.nodes)
+    facts.forget_faded(memory, planned.nodes)
     timeline.forget_faded(memory, planned.nodes)
     timeline.derive(memory, changed)
     for camera in {one for (one,) in among(memory, "select distinct camera from trace where id", changed)}:
         working.derive(memory, camera)
     if people or names:
         changed += sweep.everywhere(memory, whole)
+    facts.renew(memory, user, [*(part.trace for part in planned.parts), *changed], gone=FORGOTTEN)
     for trace in dict.fromkeys(changed):
         index.reindex_trace(memory, trace)
     if names and sweep.in_index(memory, names):
@@ -148,6 +151,7 @@ def _rest(memory: apsw.Connection, user: str, planned: Plan) -> None:
         if target.camera is None:  # what was asked in a span tells of it, too
             experience.remove_answers(memory, experience.answers_between(memory, user, since, until))
     if target.everything:
+        facts.forget_all(memory, user)
         graph.clear(memory, user)
         for table in ("job", "alert", "rule", "correction", "forgotten", "entity_number", "answer", "experience"):
             memory.execute(f"delete from {table} where user = ?", (user,))

@@ -17,7 +17,7 @@ import apsw
 
 from edge.memory import jobs
 from edge.memory.database import fetch
-from edge.memory.tiers import graph, scene, timeline, working
+from edge.memory.tiers import facts, graph, scene, timeline, working
 
 THESE: Final = "in (select value from json_each(?))"
 _OF_TRACE: Final = ("observation", "utterance", "decision", "sample", "pending", "key_frame")
@@ -49,6 +49,7 @@ def remove_traces(memory: apsw.Connection, user: str, traces: Iterable[int], *, 
     people |= {who for (who,) in fetch(memory, f"select distinct entity from sample where trace {THESE}", these)}
     cameras = {one for (one,) in fetch(memory, f"select distinct camera from trace where id {THESE}", these)}
     hours = [] if fading else scene.hours_of(memory, gone)
+    spoken_of: set[int] = set()
     rows = {kind: _ids(memory, f"select id from {kind} where trace {THESE}", these) for kind in _OF_TRACE}
     if fading:
         timeline.fade(memory, gone)
@@ -61,6 +62,7 @@ def remove_traces(memory: apsw.Connection, user: str, traces: Iterable[int], *, 
     else:
         people |= remove_claims(memory, rows["utterance"])
         graph.drop(memory, gone)
+        spoken_of = facts.drop(memory, gone)
     learned = {who for (who,) in fetch(memory, f"select distinct entity from sample where trace {THESE}", these)}
     unlink(memory, {**rows, "trace": gone}, derived=not fading)
     for kind in ("observation", "utterance", "decision", "sample"):
@@ -85,6 +87,9 @@ def remove_traces(memory: apsw.Connection, user: str, traces: Iterable[int], *, 
     timeline.derive(memory, gone)
     for camera, hour in hours:
         scene.settle(memory, camera, hour)
+        facts.settle(memory, camera, hour)
+    for subject in sorted(spoken_of):
+        facts.derive_said(memory, subject)
     for camera in cameras:
         working.derive(memory, camera)
     return people

@@ -214,6 +214,7 @@ DERIVED: Final = frozenset(
         *("document", "terms", "participation"),
         *("node", "node_trace", "working", "faded"),
         *("scene_hour", "scene_tally"),
+        *("fact", "fact_subject", "fact_tally", "fact_statement"),
         *("graph_node", "graph_bond", "graph_triple", "graph_day", "graph_kept"),
     }
 )
