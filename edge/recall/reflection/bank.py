@@ -40,6 +40,7 @@ class Move(StrEnum):
     """What can be done next."""
 
     REFLEX = "reflex"  # the first pass; always first
+    CONTENT = "content"  # only the words that say what it is about
     REWORD = "reword"  # words that occur in the place of those that do not
     WIDEN = "widen"  # at any time
     ANYONE = "anyone"  # people may be spoken of
@@ -57,8 +58,8 @@ class Trajectory:
     """How one question went."""
 
     shape: frozenset[str]
-    signal: Signal  # of the first pass
-    moves: tuple[Move, ...]  # after the first pass, in order
+    signal: Signal  # at the end
+    steps: tuple[tuple[Signal, Move], ...]  # after the first pass, in order: what a search had shown, and what was done
     answered: Move | None  # the move that gave the answer; None: there was none
     good: bool  # what was thought of the answer
 
@@ -127,26 +128,26 @@ def learn(learned: Sequence[Experience], batch: Batch) -> list[Experience]:
     """
     counts: dict[tuple[Bank, str, str, frozenset[str]], list[float]] = {}
     for one in batch.trajectories:
-        for move, won in _outcomes(one):
+        for signal, move, won in _outcomes(one):
             bank = Bank.SUCCESS if won else Bank.FAILURE
-            pair = counts.setdefault((bank, one.signal.value, move.value, one.shape), [0.0, 0.0])
+            pair = counts.setdefault((bank, signal.value, move.value, one.shape), [0.0, 0.0])
             pair[0] += 1.0
             pair[1] += float(won)
     fresh = [
-        Experience(bank, signal, move, shape, uses, wins, 1.0, batch.at, batch.at)
-        for (bank, signal, move, shape), (uses, wins) in sorted(counts.items(), key=lambda item: _key(item[0]))
+        Experience(bank, of, move, shape, uses, wins, 1.0, batch.at, batch.at)
+        for (bank, of, move, shape), (uses, wins) in sorted(counts.items(), key=lambda item: _key(item[0]))
     ]
     kept = [one for one in learned if one.weight * DECAY >= FAINT and all(map(is_shape, one.shape))]
     return _bounded(_merged([replace(one, weight=one.weight * DECAY) for one in kept], fresh))
 
 
-def _outcomes(one: Trajectory) -> list[tuple[Move, bool]]:
-    """Each move that was made, and whether it was the right one."""
-    found: list[tuple[Move, bool]] = [(move, False) for move in one.moves if move is not one.answered]
-    if one.answered is not None:
-        found.append((one.answered, one.good))
-    else:
-        found.append((Move.STOP, one.good))
+def _outcomes(one: Trajectory) -> list[tuple[Signal, Move, bool]]:
+    """Each move that was made after which signal, and whether it was the right one."""
+    found = [(signal, move, one.good and move is one.answered) for signal, move in one.steps]
+    if one.answered is Move.REFLEX:
+        found.append((Signal.FITS, Move.REFLEX, one.good))
+    elif one.answered is None:
+        found.append((one.signal, Move.STOP, one.good))
     return found
 
 
@@ -207,18 +208,18 @@ def _key(record: tuple[Bank, str, str, frozenset[str]]) -> tuple[int, str, str, 
 
 def trajectory(route: Mapping[str, object], *, good: bool) -> Trajectory | None:
     """A question as it was kept with its answer; None: it was kept by another version, and teaches nothing."""
-    shape, signal, moves, answered = (route.get(key) for key in ("shape", "signal", "moves", "answered"))
-    if not isinstance(shape, list) or not isinstance(moves, list):
+    shape, signal, steps, answered = (route.get(key) for key in ("shape", "signal", "steps", "answered"))
+    if not isinstance(shape, list) or not isinstance(steps, list):
         return None
     try:
         return Trajectory(
             frozenset(str(word) for word in shape if is_shape(str(word))),
             Signal(str(signal)),
-            tuple(Move(str(move)) for move in moves),
+            tuple((Signal(str(after)), Move(str(move))) for after, move in steps),
             None if answered is None else Move(str(answered)),
             good,
         )
-    except ValueError:
+    except (TypeError, ValueError):
         return None
 
 
@@ -227,6 +228,6 @@ def as_route(one: Trajectory) -> dict[str, object]:
     return {
         "shape": sorted(one.shape),
         "signal": one.signal.value,
-        "moves": [move.value for move in one.moves],
+        "steps": [[signal.value, move.value] for signal, move in one.steps],
         "answered": None if one.answered is None else one.answered.value,
     }

@@ -8,6 +8,7 @@ changed is said in the answer.
 from __future__ import annotations
 
 import difflib
+import re
 import string
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +16,9 @@ from typing import Final
 
 from wordfreq import zipf_frequency
 
+from edge.recall.phrases import listed
 from edge.recall.question import Question
+from edge.recall.reflection.shape import forms
 from edge.recall.when import When
 
 Understand = Callable[[str], Question]
@@ -38,7 +41,7 @@ class Repair:
 def reworded(
     question: Question, unknown: Sequence[str], occurs: Occurs, names: Iterable[str], understand: Understand
 ) -> Repair | None:
-    """With words that occur, in the place of those that do not; None: no neighbour of one of them occurs.
+    """With words that occur, in the place of those that do not; None: of none of them there is one that does.
 
     Args:
         question: as asked.
@@ -51,14 +54,15 @@ def reworded(
     changed = []
     known = sorted({part for name in names for part in name.split()})
     for word in unknown:
-        other = _nearest_name(word, known) or _neighbour(word, occurs)
+        other = _nearest_name(word, known) or _other_form(word, occurs) or _neighbour(word, occurs)
         if other is None:
-            return None
-        text = text.replace(word, other)
-        changed.append(f"“{other}” for “{word}”")
-    if not changed:
+            continue
+        text = re.sub(rf"\b{re.escape(word)}\b", other, text)
+        if other.lower() not in forms(word):
+            changed.append(f"“{other}” for “{word}”")
+    if text == question.text:
         return None
-    return Repair(understand(text), f"I took {', '.join(changed)}.")
+    return Repair(understand(text), f"I took {', '.join(changed)}." if changed else "")
 
 
 def anyone(question: Question, titles: Sequence[str]) -> Repair | None:
@@ -71,7 +75,9 @@ def anyone(question: Question, titles: Sequence[str]) -> Repair | None:
     if not question.people:
         return None
     words = tuple(dict.fromkeys((*question.words, *(part for title in titles for part in title.split()))))
-    return Repair(replace(question, people=(), people_words=(), words=words), "")
+    return Repair(
+        replace(question, people=(), people_words=(), words=words), f"Nothing like that of {listed(titles)}, but:"
+    )
 
 
 def widened(question: Question, span: str) -> Repair | None:
@@ -94,6 +100,11 @@ def _nearest_name(word: str, names: Sequence[str]) -> str | None:
     folded = {name.casefold(): name for name in names}
     near = difflib.get_close_matches(word.casefold(), list(folded), n=1, cutoff=_NAMED)
     return folded[near[0]] if near else None
+
+
+def _other_form(word: str, occurs: Occurs) -> str | None:
+    """Another form of a verb that the index cannot know: “drank” for “drinking”."""
+    return next((form for form in forms(word) if form != word.lower() and occurs(form)), None)
 
 
 def _neighbour(word: str, occurs: Occurs) -> str | None:

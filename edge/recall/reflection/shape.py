@@ -87,6 +87,13 @@ def likeness(one: Iterable[str], other: Iterable[str]) -> float:
     return len(first & second) / len(first | second) if first or second else 1.0
 
 
+def forms(word: str) -> tuple[str, ...]:
+    """The forms of a verb with irregular ones, with the verb itself; of another word, itself."""
+    verb = _verb(word.lower())
+    irregular = [form for form, of in _IRREGULAR.items() if of == verb]
+    return (verb, *irregular) if irregular else (word.lower(),)
+
+
 def _verb(word: str) -> str:
     """The verb of the list that a word is a form of; empty: of none."""
     if word in _IRREGULAR:
