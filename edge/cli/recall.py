@@ -34,6 +34,7 @@ from edge.cli.console import (
     say,
     settings_for,
 )
+from edge.cli.like import look_alikes
 from edge.cli.nodes import FRONTIER, list_nodes
 from edge.cli.spans import bound, moment
 from edge.clock import iso, to_local
@@ -108,8 +109,14 @@ def _order(text: str, settings: Settings, *, json: bool) -> None:
 
 
 def search(
-    query: Annotated[str, typer.Argument(help="Words or a question.", show_default=False)],
-    level: Annotated[Level, typer.Option("--level", help="What to find.")] = Level.TRACE,
+    query: Annotated[str | None, typer.Argument(help="Words or a question.", show_default=False)] = None,
+    like: Annotated[
+        str | None,
+        typer.Option(
+            "--like", help="In place of words: moments that look like this one (t12, k4), or like a picture (a file)."
+        ),
+    ] = None,
+    level: Annotated[Level, typer.Option("--level", help="What to find by words.")] = Level.TRACE,
     k: Annotated[int, typer.Option("--k", "-k", min=1, max=1000, help="How many.")] = 10,
     since: SinceOption = None,
     until: UntilOption = None,
@@ -118,11 +125,16 @@ def search(
     json: JsonOption = False,
     home: HomeOption = None,
 ) -> None:
-    """Search the memory by words and by meaning, best first."""
+    """Search the memory by words and by meaning, or by what moments look like, best first."""
+    if (query is None) == (like is None):
+        raise QuestionError("Give words to search for, or --like with a moment or a picture, and not both.")
     settings = settings_for(home)
     filters = Filters(bound(since, end=False), bound(until, end=True), camera, person)
     with open_for_reading(settings) as store:
-        results = Recall(store, _embedder(settings), settings.recall).search(level, query, filters, k)
+        if query is None:
+            results = look_alikes(store, settings, like or "", filters, k)
+        else:
+            results = Recall(store, _embedder(settings), settings.recall).search(level, query, filters, k)
     if json:
         print_json([_result_json(result) for result in results])
     elif not results:

@@ -24,6 +24,7 @@ from edge.cli import (
     retention,
     rules,
     run,
+    scene,
     state,
     upkeep,
     watch,
@@ -68,6 +69,8 @@ app.command(rich_help_panel=_WATCH)(forget.resume)
 app.command(rich_help_panel=_ASK)(recall.ask)
 app.command(rich_help_panel=_ASK)(recall.search)
 app.command(rich_help_panel=_ASK)(recall.timeline)
+app.add_typer(scene.app, name="scene", rich_help_panel=_ASK)
+app.command(rich_help_panel=_ASK)(scene.frames)
 app.add_typer(corrections.app, name="people", rich_help_panel=_ASK)  # with what `edge.cli.people` has
 
 app.add_typer(rules.app, name="rules", rich_help_panel=_TOLD)

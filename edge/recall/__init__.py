@@ -14,6 +14,8 @@ from edge.recall.question import Known, Question, QuestionKind, understand
 from edge.recall.recall import Recall
 from edge.recall.records import Answer, Filters, Level, Result
 from edge.recall.search import Embedder
+from edge.recall.similar import like, similar
+from edge.recall.stretches import Stretch, stretches
 from edge.recall.when import Order, When, understand_when
 
 __all__ = [
@@ -30,12 +32,16 @@ __all__ = [
     "Ranked",
     "Recall",
     "Result",
+    "Stretch",
     "When",
     "facts_about",
+    "like",
     "parse_query",
     "read_queries",
     "refused",
     "say_time",
+    "similar",
+    "stretches",
     "to_line",
     "understand",
     "understand_when",

@@ -117,7 +117,7 @@ def routines(slots: Slots, day: int) -> list[Routine]:
     for what in sorted({what for hour in slots.values() for what in hour.cells if what in LIVELY}):
         covered: set[tuple[int, int]] = set()  # weekday and hour
         for among in Days:
-            for run in _runs(slots, what, day, among):
+            for run in runs(slots, what, day, among):
                 told = {(one, hour) for one in _WEEKDAYS[among] for hour in range(run.first, run.last + 1)}
                 if not told <= covered:
                     found.append(run)
@@ -150,7 +150,8 @@ def usually(seen: int, days: int) -> bool:
     return days > 0 and sum(math.comb(days + 1, i) for i in range(seen + 1)) >= USUAL * 2 ** (days + 1)
 
 
-def _runs(slots: Slots, what: str, day: int, among: Days) -> list[Routine]:
+def runs(slots: Slots, what: str, day: int, among: Days) -> list[Routine]:
+    """The hours of the day through which something is so on most of some days before `day`."""
     usual = [usually(*share(slots, what, (hour,), day, among)[:2]) for hour in range(HOURS)]
     found = []
     first: int | None = None

@@ -134,12 +134,14 @@ def kind_of(connection: apsw.Connection, user: str, camera: str, now: float) -> 
 
 
 def is_moving(connection: apsw.Connection, camera: int, name: str, places: dict[int, str], now: float) -> bool:
-    """Whether a camera is carried about: what it sees tells; where there are no pictures, the places that words tell of."""
+    """Whether a camera is carried about: what it sees tells; where there are no pictures, the places that words tell of.
+
+    One that is called after a place stands there.
+    """
+    if named_places(name):
+        return False
     seen = visual.unsteady(connection, camera, now)
-    if seen is not None:
-        return seen
-    kinds = set(places.values())
-    return len(kinds) >= 3 and not named_places(name)
+    return len(set(places.values())) >= 3 if seen is None else seen
 
 
 def _hourly(hours: dict[int, Hour]) -> dict[int, str]:

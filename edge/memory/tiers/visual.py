@@ -8,7 +8,9 @@ the best hours by the int8 vectors. Vectors of different networks are never comp
 
 from __future__ import annotations
 
+import itertools
 import json
+import statistics
 import threading
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -34,7 +36,9 @@ create index key_frame_at on key_frame(at);
 
 _CHUNK: Final = 20_000  # rows read at once
 _AMONG: Final = 256  # hours whose nearest moments are compared by their vectors, at least
-STEADY: Final = 0.75  # mean cosine of moments to what they have in common, below which a camera is carried about
+STEADY: Final = 0.75  # cosine of one moment to the next, in half of the cases at least, of a camera that stands still
+_NEXT_S: Final = 300.0  # moments that are further apart say nothing of it: the light may have been switched off
+_PAIRS: Final = 4  # of moments at least
 _LATEST: Final = 64  # moments by which it is told whether a camera is carried about
 
 
@@ -283,7 +287,7 @@ def frames_at(connection: apsw.Connection, user: str, at: float, camera: str | N
 
 
 def unsteady(connection: apsw.Connection, camera: int, now: float) -> bool | None:
-    """Whether a camera is carried about, by how much its latest moments differ; None: they do not tell.
+    """Whether a camera is carried about, by how much each of its latest moments differs from the one before; None: unknown.
 
     Args:
         connection: any.
@@ -292,16 +296,16 @@ def unsteady(connection: apsw.Connection, camera: int, now: float) -> bool | Non
     """
     rows = fetch(
         connection,
-        "select v.embedder, v.vector from trace t join visual v on v.trace = t.id where t.camera = ? and t.start < ?"
+        "select v.embedder, t.start, t.end, v.vector from trace t join visual v on v.trace = t.id where t.camera = ? and t.start < ?"
         " order by t.start desc limit ?",
         (camera, now, _LATEST),
     )
-    same = [_unit(vector) for embedder, vector in rows if embedder == rows[0][0]]
-    if len(same) < 4:
-        return None
-    matrix = np.stack(same)
-    mean = matrix.mean(axis=0)
-    return bool(float((matrix @ mean).mean() / np.linalg.norm(mean)) < STEADY)
+    cosines = [
+        float(_unit(vector) @ _unit(before))
+        for (embedder, start, _, vector), (same, _, end, before) in itertools.pairwise(rows)
+        if embedder == same and start - end <= _NEXT_S
+    ]
+    return statistics.median(cosines) < STEADY if len(cosines) >= _PAIRS else None
 
 
 def _unit(blob: bytes) -> Vector:
