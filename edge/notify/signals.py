@@ -1,8 +1,9 @@
 """Whether what a rule watches for was so in one segment, and on what that rests. Pure.
 
 A condition holds on evidence that can be cited: an observation, a sentence of the description, or an utterance. That
-something is somewhere must be said by one sentence, in which the subject stands before the relation and nothing between them
-denies it; in a room it also is when the camera is named after the room.
+something is somewhere must be said by one sentence, in which the subject stands before the relation, nothing denies it, and
+nobody else begins to do something in between ("I looked at the phone while Ben sat on the table"); in a room it also is
+when the camera is named after the room. What is only looked for, asked for or supposed is not seen.
 """
 
 from __future__ import annotations
@@ -28,6 +29,52 @@ _RELATIONS: Final = {
 }
 _DENIES: Final = re.compile(r"\b(?:no|not|never|without|nothing|nobody)\b|n['’]t\b", re.IGNORECASE)
 _ARTICLES: Final = r"(?:(?:a|an|the|my|our|his|her|their|your|some|two|three|one of the)\s+)?(?:\w+\s+){0,2}?"
+# Only supposed or meant: behind or before a subject.
+_SUPPOSED: Final = re.compile(
+    r"\b(?:if|whether|would|could|should|might|(?:want|need|plan|intend|hope|wish|prepare|decide)\w*(?: \w+){0,2} to)\b",
+    re.IGNORECASE,
+)
+# Only looked for, asked for or spoken of: before a subject.
+_SOUGHT: Final = re.compile(
+    r"\b(?:look|search|hunt|ask|wait|reach|shop|hope)(?:ed|ing|s|es)? for\b"
+    r"|\b(?:ask|talk|think|thought|argue|chat|joke|speak|spoke|wonder|tell|told|hear|heard)(?:ed|ing|s|d)? (?:of|about)\b"
+    r"|\b(?:need|want|miss|lack|mention|discuss|remember|forget|forgot)(?:ed|ing|s|es)?(?: (?:a|an|the|my|our|some|any|more))?\s*$",
+    re.IGNORECASE,
+)
+_BREAKS: Final = re.compile(r"[,;:]|\b(?:and|but|while|then|as|when|because|so)\b", re.IGNORECASE)
+_LISTED: Final = re.compile(  # further subjects
+    r"^(?:(?:\s*,\s*|\s+)(?:and\s+)?(?:the|a|an|my|our|his|her|their|your|some|two|three)\s+(?:\w+\s+)?\w+(?=\s*,|\s+and\b"
+    r"|\s+(?:is|are|was|were|lie|lies|lay|stand|stands|stood|sit|sits|sat)\b|\s*$))+"
+    r"|^(?:\s*,\s*\w+)*\s*,?\s+and\s+\w+(?=\s+(?:are|were)\b)",
+    re.IGNORECASE,
+)
+# With what a clause of somebody or something else begins.
+_OTHERS: Final = re.compile(
+    r"\s*(?:(?:I|you|he|she|we|they|there|someone|somebody|everyone|everybody|people|the|a|an|my|our|his|her|their|your|this|that"
+    r"|these|those|some|another|one|two|three)\b|(?-i:[^\W\d_]*[A-Z]))",
+    re.IGNORECASE,
+)
+_ANYBODY: Final = (
+    *(
+        "person",
+        "people",
+        "someone",
+        "somebody",
+        "everyone",
+        "everybody",
+        "man",
+        "men",
+        "woman",
+        "women",
+        "child",
+        "children",
+    ),
+    *("I", "we", "he", "she", "they"),
+)
+_THAT: Final = re.compile(r"\b(?:it|them|which)\b", re.IGNORECASE)  # stands for a thing that was named before
+_ANIMALS: Final = frozenset(
+    {"bird", "cat", "dog", "horse", "sheep", "cow", "elephant", "bear", "zebra", "giraffe", "person"}
+)  # of the detector's classes, those that do something themselves
 _APART: Final = 60  # characters between a subject and its relation, at most
 _LEFT: Final = re.compile(
     r"\b(?:left|leaves?|leaving|went (?:out|away)|goes (?:out|away)|walk(?:s|ed) (?:out|away)|out of view)\b",
@@ -176,26 +223,48 @@ def _seen(condition: Seen, scene: Scene) -> Iterator[Match]:
             return  # that takes eyes, not words
         pattern = re.compile(_pattern(subject, scene), re.IGNORECASE)
         for at, sentence in scene.sentences:
-            found = pattern.search(sentence.told)
-            if found is not None and not _DENIES.search(sentence.told[max(0, found.start() - 12) : found.start()]):
+            if any(_real(sentence.told, found.start()) for found in pattern.finditer(sentence.told)):
                 yield Match(at, (scene.id,), sentence.stored)
         return
     if place.relation == "in" and _room(scene.camera) == place.words.lower():
         yield from _seen(Seen(subject), scene)
-    stands = re.compile(
-        rf"(?P<who>{_pattern(subject, scene)})(?P<between>[^.!?;]{{0,{_APART}}}?)\b(?:{_RELATIONS[place.relation]})\s+{_ARTICLES}(?:{_noun(place)})\b",  # noqa: E501 -- one pattern
-        re.IGNORECASE,
-    )
+    who = re.compile(_pattern(subject, scene), re.IGNORECASE)
+    there = re.compile(rf"\b(?:{_RELATIONS[place.relation]})\s+{_ARTICLES}(?:{_noun(place)})\b", re.IGNORECASE)
     texts = [(seen.start, seen.id, seen.text) for seen in scene.sightings]
     texts += [(at, scene.id, sentence) for at, sentence in scene.sentences]
     if subject.who is Who.STRANGER:
         texts = [(seen.start, seen.id, seen.text) for seen in scene.sightings if _is(subject, seen, scene)]
     for at, item, text in texts:
-        for found in stands.finditer(text.told):
-            before = text.told[max(0, found.start() - 12) : found.start()]
-            if not _DENIES.search(found["between"]) and not _DENIES.search(before):
-                yield Match(at, (item,), text.stored)
-                break
+        if any(_stands(subject, who, text.told, found.start()) for found in there.finditer(text.told)):
+            yield Match(at, (item,), text.stored)
+
+
+def _stands(subject: Subject, who: re.Pattern[str], text: str, relation: int) -> bool:
+    """Whether the subject is what a relation at a place of a text speaks of."""
+    begin = max((text.rfind(end, 0, relation) for end in ".!?;"), default=-1) + 1
+    for found in reversed(list(who.finditer(text, max(begin, relation - _APART), relation))):
+        between = text[found.end() : relation]
+        denied = _DENIES.search(between) or _SUPPOSED.search(between)
+        if not denied and _real(text, found.start()) and _goes_on(subject, between):
+            return True
+    return False
+
+
+def _real(text: str, at: int) -> bool:
+    """Whether what a text speaks of at a place is there: neither denied nor only looked for, spoken of or supposed."""
+    before = re.split(r"[.!?;:,]", text[:at])[-1]
+    return not any(pattern.search(before) for pattern in (_DENIES, _SUPPOSED, _SOUGHT))
+
+
+def _goes_on(subject: Subject, between: str) -> bool:
+    """Whether the words behind a subject still tell of it, and of nobody else who does something meanwhile."""
+    between = _LISTED.sub("", between)  # "the dog and the cat were on the sofa"
+    _, *more = _BREAKS.split(between)
+    if not more:
+        return True
+    if subject.who is Who.THING and _ANIMALS.isdisjoint(subject.labels):  # "I took the phone and put it on the table"
+        return _THAT.search(more[-1]) is not None
+    return all(_OTHERS.match(part) is None for part in more if part.strip())
 
 
 def _is(subject: Subject, seen: Sighting, scene: Scene) -> bool:
@@ -223,11 +292,7 @@ def _pattern(subject: Subject, scene: Scene) -> str:
         return r"\b(?:" + "|".join(map(re.escape, [*full, subject.words])) + r")\b"
     if subject.who in {Who.ANYBODY, Who.STRANGER}:
         named = [re.escape(title) for title in scene.titles.values()] if subject.who is Who.ANYBODY else []
-        also = (
-            ["person", "people", "someone", "somebody", "man", "woman", "I"]
-            if subject.who is Who.ANYBODY
-            else ["person"]
-        )
+        also = _ANYBODY if subject.who is Who.ANYBODY else ("person",)
         return r"\b(?:" + "|".join([*named, *also]) + r")\b"
     return rf"\b(?:{_noun(subject)})\b"
 
