@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from edge.recall.agent.agent import MOST_ROUNDS, Agent, Limits
-from edge.recall.agent.looks import Finding, Looks
+from edge.recall.agent.looks import Finding, Looks, looked_at
 from edge.recall.agent.run import Agents
 
-__all__ = ["MOST_ROUNDS", "Agent", "Agents", "Finding", "Limits", "Looks"]
+__all__ = ["MOST_ROUNDS", "Agent", "Agents", "Finding", "Limits", "Looks", "looked_at"]

@@ -19,10 +19,10 @@ from edge.memory.tiers import timeline
 from edge.recall.evidence import Evidence
 from edge.recall.ground import LISTED, MATCHED, Ground
 from edge.recall.phrases import sentence
-from edge.recall.portrait import facts_about
+from edge.recall.portrait import Fact, known_facts
 from edge.recall.question import Question, QuestionKind
 from edge.recall.ranking import Concept
-from edge.recall.records import Answer, Level, Result
+from edge.recall.records import Answer, Level, Look, Result
 from edge.recall.reflection.bank import Move
 from edge.recall.reflection.repair import Repair, anyone, reworded, widened
 from edge.recall.reflection.signals import Probe
@@ -51,6 +51,11 @@ WORDS: Final[Mapping[Move, str]] = {
     Move.GRAPH: "who and what is related",
     Move.STOP: "nothing more",
 }
+
+
+def looked_at(look: Look) -> str:
+    """Where was looked, in a few words for people."""
+    return next((words for move, words in WORDS.items() if move.value == look.memory), look.memory)
 
 
 Wanted = Sequence[tuple[int, Concept]]
@@ -102,7 +107,7 @@ class Looks(Ground):
             Move.WIDEN: question.when.binds and question.kind not in (QuestionKind.EXISTS, QuestionKind.COUNT),
             Move.ANYONE: bool(question.people),
             Move.SPEECH: question.kind is not QuestionKind.SAID or bool(question.people),
-            Move.FACTS: bool(question.people) and self._evidence.at is None,
+            Move.FACTS: bool(question.people or question.things),
             Move.GRAPH: False,
         }
         return needs.get(move, True) and (move is Move.REWORD or not probe.unknown)
@@ -304,22 +309,29 @@ class Looks(Ground):
         return Finding(tuple(nodes[place] for place in order[:LISTED]), self._telling(question, best), question.text)
 
     def _facts(self, question: Question) -> Finding:
-        """What is known of the people who are named."""
+        """What is known of the people and things that are named, as it was known at the time of the question."""
         content = self._content(question)
+        known = [fact for who in question.people for fact in self._known(entity=who)]
+        known += [fact for label in question.labels for fact in self._known(label=label)]
+        named = {part for thing in question.things for part in thing.word.split()} if not question.people else set()
         results: list[Result] = []
         said: list[str] = []
         with self._evidence.store.reading() as connection:
-            asked = [set(index.tokens(connection, word)) for word in content]
-            for who in question.people:
-                for fact in facts_about(self._evidence.store, who, self._zone):
-                    terms = set(index.tokens(connection, fact.text))
-                    held = sum(bool(terms & one) for one in asked) / max(len(asked), 1)
-                    if held >= MATCHED and fact.until is None:
-                        said.append(f"{self._title(who)} {fact.text}.")
-                        results += self._sources(fact.sources)
+            asked = [set(index.tokens(connection, word)) for word in content if word.lower() not in named]
+            for fact in known:
+                terms = set(index.tokens(connection, fact.text))
+                held = sum(bool(terms & one) for one in asked)
+                grounds = self._sources(fact.sources) if asked and held >= MATCHED * len(asked) else []
+                if grounds:
+                    said.append(fact.sentence)
+                    results += grounds
         results = list({one.id: one for one in results}.values())[:LISTED]
-        answer = self._hold(question, " ".join(said[:TOLD]), results) if said and results else None
+        answer = self._hold(question, " ".join(said[:TOLD]), results) if said else None
         return Finding(tuple(results), answer, question.text)
+
+    def _known(self, *, entity: int | None = None, label: str | None = None) -> list[Fact]:
+        at = self._evidence.at
+        return known_facts(self._evidence.store, entity=entity, label=label, at=at, history=False, zone=self._zone)
 
     def _sources(self, ids: Iterable[str]) -> list[Result]:
         found = []

@@ -3,7 +3,7 @@
 
 import { cameraTrouble } from './phone-camera.js';
 import { LONGEST_MS, Recording } from './phone-dictation.js';
-import { ask, askAloud, clock } from './phone-memory.js';
+import { ask, askAloud, clock, judge } from './phone-memory.js';
 import { hush, prime, speak, voice } from './phone-voice.js';
 
 const HOLD_MS = 400; // a press that is longer ends with its release, a shorter one with the next
@@ -17,6 +17,8 @@ let recording = null;
 let pressed = 0; // when the press that began the recording began, ms; 0: by a key
 let limit = 0;
 let speaking = false;
+/** @type {string|null} the answer that is shown, if it can be judged */
+let judged = null;
 /** @type {(quiet: boolean) => void} */
 let hold = () => undefined;
 /** @type {() => MediaStreamTrack|null} */
@@ -35,12 +37,13 @@ async function show(asked, coming, spoken) {
   hush();
   element('question-shown').textContent = asked;
   element('answer-text').textContent = 'Looking…';
-  for (const id of ['answer-when', 'answer-picture', 'say', 'hush']) element(id).hidden = true;
+  judged = null;
+  for (const id of ['answer-when', 'answer-picture', 'answer-further', 'answer-thumbs', 'say', 'hush']) element(id).hidden = true;
   element('answer').hidden = false;
   try {
     const answer = await coming;
     element('question').value = '';
-    element('question-shown').textContent = answer.question;
+    element('question-shown').textContent = answer.understood ? `Understood: ${answer.understood}` : answer.question;
     element('answer-text').textContent = answer.answer;
     if (answer.start) {
       element('answer-when').textContent = [clock(answer.start), answer.camera].filter(Boolean).join(', ');
@@ -50,12 +53,35 @@ async function show(asked, coming, spoken) {
       element('answer-picture').src = `/api/v1/pictures/${encodeURIComponent(answer.key_frame)}`;
       element('answer-picture').hidden = false;
     }
+    if (answer.looks.length) {
+      element('answer-further').textContent = `Looked further: ${answer.looks.map((look) => look.where).join('; ')}.`;
+      element('answer-further').hidden = false;
+    }
+    judged = answer.id;
+    element('answer-thumbs').hidden = !answer.id;
+    element('answer-judged').textContent = '';
+    for (const id of ['answer-right', 'answer-wrong']) element(id).setAttribute('aria-pressed', 'false');
     element('say').hidden = voice() === null;
-    if (spoken || element('aloud').checked) aloud();
+    if ((spoken || element('aloud').checked) && !answer.silent) aloud();
   } catch (error) {
     element('answer-text').textContent = error instanceof Error ? error.message : 'The question was not answered.';
   }
   element('answer').scrollIntoView({ block: 'nearest' });
+}
+
+/** @param {boolean} good */
+async function thumb(good) {
+  const id = judged;
+  if (!id) return;
+  try {
+    await judge(id, good);
+    if (judged !== id) return;
+    element('answer-right').setAttribute('aria-pressed', String(good));
+    element('answer-wrong').setAttribute('aria-pressed', String(!good));
+    element('answer-judged').textContent = 'Noted.';
+  } catch (error) {
+    element('answer-judged').textContent = error instanceof Error ? error.message : 'It was not noted.';
+  }
 }
 
 /** @param {string} text */
@@ -186,6 +212,8 @@ export function asking(ear, withhold) {
     if (words) void show(words, ask(words), false);
   });
   element('say').addEventListener('click', aloud);
+  element('answer-right').addEventListener('click', () => void thumb(true));
+  element('answer-wrong').addEventListener('click', () => void thumb(false));
   element('hush').addEventListener('click', hush);
   element('aloud').checked = localStorage.getItem('aloud') === '1';
   element('aloud').addEventListener('change', () => {

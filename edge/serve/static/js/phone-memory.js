@@ -5,7 +5,7 @@
 /**
  * @typedef {{trace: string, text: string, start: number|string, end: number|string}} MomentData
  * @typedef {{width: number, height: number, in_view: {label: string, name: string|null, score: number}[]}} SightData
- * @typedef {{question: string, answer: string, found: boolean, start: string|null, camera: string|null, key_frame: string|null}} Answer
+ * @typedef {{question: string, answer: string, found: boolean, start: string|null, camera: string|null, key_frame: string|null, understood: string|null, silent: boolean, id: string|null, looks: {where: string}[]}} Answer
  */
 
 /**
@@ -75,6 +75,16 @@ export async function recent(camera, since, limit) {
  */
 export function ask(question) {
   return put('/api/v1/ask', 'application/json', JSON.stringify({ question }));
+}
+
+/**
+ * Say whether an answer was right.
+ * @param {string} id of the answer
+ * @param {boolean} good
+ * @returns {Promise<unknown>}
+ */
+export function judge(id, good) {
+  return put(`/api/v1/answers/${encodeURIComponent(id)}/feedback`, 'application/json', JSON.stringify({ good }));
 }
 
 /**

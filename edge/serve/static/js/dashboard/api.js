@@ -3,7 +3,7 @@
 
 /** @typedef {{ id: string, title: string }} Who */
 /** @typedef {{ id: string, trace: string, start: string, end: string, speaker: string | null, speaker_name: string | null, text: string }} Words */
-/** @typedef {{ id: string, camera: string, start: string, end: string, text: string, lines: { at: string, text: string }[], entities: Who[], utterances: Words[], key_frames: string[] }} Moment */
+/** @typedef {{ id: string, camera: string, start: string, end: string, text: string, lines: { at: string, text: string }[], entities: Who[], utterances: Words[], key_frames: string[], unusual: string[] }} Moment */
 /** @typedef {{ label: string, entity: string | null, title: string | null, box: [number, number, number, number] }} Mark */
 /** @typedef {{ id: string, at: string, width: number, height: number, marks: Mark[] }} KeyFrame */
 /** @typedef {{ id: string, trace: string, camera: string, label: string, entity: string | null, start: string, end: string, text: string, score: number }} Seen */
@@ -17,7 +17,7 @@
 /** @typedef {{ id: string, rule: string | null, at: string, outcome: string, reason: string, text: string, ground: string[], read: boolean }} Notice */
 /** @typedef {Person & { facts: Fact[], faces: { path: string, at: string, trace: string | null }[], sightings: Seen[], utterances: Words[], names_heard: { name: string, source: string, at: string, accepted: boolean }[] }} WholePerson */
 /** @typedef {{ id: string, level: string, trace: string, camera: string, start: string, end: string, score: number, text: string, entities: Who[], key_frame: string | null }} Found */
-/** @typedef {{ question: string, answer: string, found: boolean, start: string | null, camera: string | null, key_frame: string | null, cited: string[], evidence: Found[], notes: string[], ms: number }} Answer */
+/** @typedef {{ question: string, answer: string, found: boolean, start: string | null, camera: string | null, key_frame: string | null, cited: string[], evidence: Found[], notes: string[], ms: number, id: string | null, looks: { memory: string, where: string, helped: boolean }[] }} Answer */
 /** @typedef {{ name: string, uri: string, state: string, detail: string, last_frame: string | null, fps: number, width: number, height: number, segments: number, paused: boolean, pushed: boolean }} Camera */
 /** @typedef {{ device: string, version: string, uptime_s: number, memory: { traces: number, entities: number, utterances: number, bytes: number, free_bytes: number }, cpu_percent: number, load: number[], cores: number, rss_bytes: number, temperature_c: number | null, loop_lag_ms: number, channels: Record<string, { items: number, bound: number, dropped: number }>, missing: string[], networks: string, cameras: Camera[], you: { scopes: string[] } }} Status */
 

@@ -54,8 +54,33 @@ export function chat(onPerson) {
           return el("button", { type: "button", class: "chip", disabled: !trace && !id.startsWith("p"), "aria-label": `Open ${id}`, onclick: () => { if (trace) void openMoment(trace); else onPerson(id); } }, id);
         }))
         : "",
+      answer.looks.length ? el("p", { class: "dim small" }, `Looked further: ${answer.looks.map((look) => look.where).join("; ")}.`) : "",
+      answer.id ? thumbs(answer.id) : "",
       ...answer.notes.map((note) => el("p", { class: "dim small" }, note)),
     );
+  }
+
+  /**
+   * Say whether the answer was right.
+   * @param {string} id
+   */
+  function thumbs(id) {
+    const said = el("span", { class: "dim small", role: "status" });
+    const [right, wrong] = [{ sign: "👍", label: "Right", good: true }, { sign: "👎", label: "Wrong", good: false }].map(({ sign, label, good }) =>
+      el("button", { type: "button", class: "chip", "aria-label": label, title: label, "aria-pressed": "false", onclick: () => void judge(good) }, sign));
+
+    /** @param {boolean} good */
+    async function judge(good) {
+      try {
+        await send("POST", `/answers/${encodeURIComponent(id)}/feedback`, { good });
+        right?.setAttribute("aria-pressed", String(good));
+        wrong?.setAttribute("aria-pressed", String(!good));
+        said.textContent = "Noted.";
+      } catch (error) {
+        said.textContent = error instanceof Error ? error.message : String(error);
+      }
+    }
+    return el("p", { class: "chips" }, right, wrong, said);
   }
 
   form.addEventListener("submit", (event) => {
