@@ -34,7 +34,10 @@ def _documents(store: Store, word: str) -> list[int]:
 
 
 def _counts(store: Store, term: str, trace: int) -> float:
-    return float(index.occurrences(store.connection(), [term], np.array([trace]))[0, 0])
+    with store.reading() as connection:
+        columns = store.columns(connection, None)
+        rows, counts = index.postings(connection, columns, term, 0, len(columns.traces))
+    return float(counts[columns.traces[rows] == trace].sum())
 
 
 def _through(store: Store, where: Filter) -> set[int]:
@@ -111,7 +114,7 @@ def test_stored_units_are_those_that_were_embedded(store: Store) -> None:
     assert len(units) == count == 3
     query = EMBEDDER.embed([units[1].text])[0]
     traces = np.array([1])
-    _, nearest = index.best_units(store.connection(), query, EMBEDDER.key, traces)
+    _, nearest = index.best_units(query, index.stored_signs(store.connection(), EMBEDDER.key, [1]), traces)
     assert nearest.tolist() == [2]
     exact = index.cosines(store.connection(), query, EMBEDDER.key, traces, nearest)
     assert exact[0] == pytest.approx(1.0, abs=0.01)
@@ -146,9 +149,9 @@ def test_vectors_of_another_embedder_are_never_compared(store: Store) -> None:
         with store.reading() as connection:
             columns = store.columns(connection, key)
             whole = columns.distances(index.sign_words(query), np.arange(2))
-            best, _ = index.best_units(connection, query, key, both)
+            best, _ = index.best_units(query, index.stored_signs(connection, key, [1, 2]), both)
             assert index.stale_traces(connection, "new", 10) == [1]
-        assert both[~np.isnan(whole)].tolist() == both[~np.isnan(best)].tolist() == expected
+        assert both[whole != index.MISSING].tolist() == both[~np.isnan(best)].tolist() == expected
 
 
 def test_removing_a_trace_leaves_nothing_of_it_in_any_table(store: Store) -> None:

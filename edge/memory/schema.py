@@ -181,6 +181,11 @@ def _memory_12(connection: apsw.Connection) -> None:
     facts.create(connection)
 
 
+@MEMORY.register("sealed blocks of the index")
+def _memory_13(connection: apsw.Connection) -> None:
+    index.create_blocks(connection)
+
+
 @FRAMES.register("the first tables")
 def _frames_1(connection: apsw.Connection) -> None:
     connection.execute(FRAMES_V1)

@@ -21,7 +21,7 @@ from edge.memory.correcting import Derivation, Prepared
 from edge.memory.correction_reads import CorrectionReads
 from edge.memory.database import connect, disk_full, snapshot, transaction, translated
 from edge.memory.health import problems
-from edge.memory.index import Columns, ColumnsCache
+from edge.memory.index import Columns, ColumnsCache, Sealer
 from edge.memory.keys import MasterKey, obtain_key
 from edge.memory.people import PeopleReads
 from edge.memory.queries import EventReads
@@ -58,7 +58,10 @@ class Store(EventReads, PeopleReads, CorrectionReads):
     def __init__(self, home: Path, key: MasterKey, user: str, settings: MemorySettings, files: Files | None) -> None:
         super().__init__(home, key, user)
         self._settings = settings
-        self._writer = Writer(files, _upkeep) if files is not None else None
+        sealer = Sealer()
+        self._writer = (
+            Writer(files, lambda files: _upkeep(files) or sealer.step(files.memory)) if files is not None else None
+        )
         self._columns = ColumnsCache()
         self._looks = visual.ColumnsCache()
         self._generation = 0

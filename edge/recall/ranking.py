@@ -27,6 +27,7 @@ BEST = 0.5
 DECAY = 0.5
 AGE_UNIT_S = 60.0
 HOURS = 1.0  # for a preferred time of day
+GRAPH = 0.0  # what the graph says
 NEIGHBOURS_OF = 10  # the neighbours of the best so many are brought up, behind them
 NEIGHBOUR_GAP_S = 120.0
 
@@ -39,10 +40,14 @@ class Concept:
     terms: tuple[str, ...]  # as in the index
 
 
-def length_norm(corpus: index.Corpus) -> Scores:
-    """What the length of each visible document takes from a word's weight; (n,)."""
-    mean = max(float(corpus.lengths.mean()), 1.0) if len(corpus.lengths) else 1.0
-    return np.asarray(K1 * (1 - B + B * corpus.lengths / mean))
+def length_norm(lengths: NDArray[np.float32], mean: float) -> NDArray[np.float32]:
+    """What the length of documents takes from a word's weight; (n,).
+
+    Args:
+        lengths: (n,) words.
+        mean: of all that are visible.
+    """
+    return np.asarray(K1 * (1 - B + B / mean * lengths), np.float32)
 
 
 def rarity(visible: int, documents: float) -> float:
@@ -50,9 +55,9 @@ def rarity(visible: int, documents: float) -> float:
     return float(np.log1p(max(visible - documents + 0.5, 0.5) / (documents + 0.5)))
 
 
-def saturation(counts: Scores | float, norm: Scores) -> Scores:
-    """How much occurring so often says, 0..K1 + 1; shapes as broadcast."""
-    return np.asarray(counts * (K1 + 1) / (counts + norm))
+def saturation(counts: NDArray[np.float32], norm: NDArray[np.float32]) -> NDArray[np.float32]:
+    """How much occurring so often says, 0..K1 + 1; (n,)."""
+    return np.asarray(counts * (K1 + 1) / (counts + norm), np.float32)
 
 
 def places_of(corpus: index.Corpus, traces: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
@@ -86,12 +91,9 @@ def recency(ends: NDArray[np.float64], now: float) -> Scores:
     return -DECAY * np.log1p(np.maximum(now - ends, 0.0) / AGE_UNIT_S)
 
 
-def estimated_cosine(distances: Scores, dimensions: int) -> Scores:
-    """The cosine that signs suggest: their agreement measures the angle (Goemans and Williamson 1995; Charikar 2002)."""
-    known = np.cos(np.pi * np.arange(dimensions + 1) / dimensions)
-    missing = np.isnan(distances)
-    found = known[np.where(missing, 0, distances).astype(np.int64)]
-    return np.asarray(np.where(missing, np.nan, found)) if missing.any() else np.asarray(found)
+def cosines_of_signs(dimensions: int) -> Scores:
+    """The cosine that each number of differing signs suggests (Goemans and Williamson 1995; Charikar 2002); (dimensions + 1,)."""
+    return np.asarray(np.cos(np.pi * np.arange(dimensions + 1) / dimensions))
 
 
 def best_first(scores: Scores, k: int) -> NDArray[np.int64]:

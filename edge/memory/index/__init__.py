@@ -23,7 +23,8 @@ shadow tables. Every vector belongs to the embedder that made it, and only vecto
 
 from __future__ import annotations
 
-from edge.memory.index.columns import Columns, ColumnsCache
+from edge.memory.index.blocks import Sealer, create_blocks
+from edge.memory.index.columns import MISSING, Columns, ColumnsCache, Signs
 from edge.memory.index.read import (
     Corpus,
     Filter,
@@ -33,8 +34,9 @@ from edge.memory.index.read import (
     cosines,
     documents,
     documents_of,
-    occurrences,
+    postings,
     sign_words,
+    stored_signs,
     visible,
     word_sets,
 )
@@ -54,11 +56,14 @@ from edge.memory.index.write import (
 )
 
 __all__ = [
+    "MISSING",
     "WHOLE",
     "Columns",
     "ColumnsCache",
     "Corpus",
     "Filter",
+    "Sealer",
+    "Signs",
     "add_trace",
     "add_vectors",
     "beside",
@@ -66,16 +71,18 @@ __all__ = [
     "corpus_of",
     "cosines",
     "create",
+    "create_blocks",
     "create_terms",
     "documents",
     "documents_of",
     "entity_token",
-    "occurrences",
+    "postings",
     "quantise",
     "reindex_trace",
     "remove_trace",
     "sign_words",
     "stale_traces",
+    "stored_signs",
     "tokens",
     "trace_units",
     "visible",

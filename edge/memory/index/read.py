@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Final
 
 import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from edge.memory.index.columns import Columns, padded
+from edge.memory.index.blocks import BITS, sealed_documents
+from edge.memory.index.columns import Columns, Signs, padded
 from edge.memory.index.write import WHOLE, quantise, rows_of, term_hash, tokens
 from edge.types.evidence import Vector
+
+_UNIT_BITS: Final = 12  # of a number of a unit; what is said in half a minute has a few
+_LAST_UNIT: Final = (1 << _UNIT_BITS) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,37 +40,47 @@ class Corpus:
     """The documents that a filter lets through, each with its length."""
 
     traces: NDArray[np.int64]  # (n,), rising
-    lengths: NDArray[np.float64]  # (n,) tokens
+    lengths: NDArray[np.float32]  # (n,) tokens
     starts: NDArray[np.float64]  # (n,) UTC POSIX seconds
     ends: NDArray[np.float64]
-    cameras: NDArray[np.int64]  # (n,) ids
-    places: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))  # (n,) in the columns, if of them
+    cameras: NDArray[np.int32]  # (n,) ids
+    rows: NDArray[np.int64] | slice  # (n,) in the columns; a slice where they follow one another
 
 
 # -- searching --------------------------------------------------------------------------------------------------------
 
 
-def occurrences(connection: apsw.Connection, terms: Sequence[str], traces: NDArray[np.int64]) -> NDArray[np.float64]:
-    """How often each term (as `tokens` gives them) occurs in each of some documents.
+def postings(
+    connection: apsw.Connection, all_traces: Columns, term: str, first: int, last: int
+) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Which documents hold a term (as `tokens` gives it).
+
+    Args:
+        connection: that the columns were read with.
+        all_traces: the columns.
+        term: what to look for; it is told from others by 32 bits, so that one count in a hundred million documents is wrong.
+        first: among the rows from this one
+        last: to before this one.
 
     Returns:
-        (terms, traces); a term is told from others by 32 bits, so that one count in a hundred million documents is wrong.
+        (m,) their rows, rising, and (m,) how often each holds it, 255 at most.
     """
-    sql = "select trace, hashes, counts from terms where trace in (select value from json_each(?))"
-    rows = rows_of(connection, sql, (json.dumps(traces.tolist()),))
-    found = np.zeros((len(terms), len(traces)))
-    if not rows or not terms:
-        return found
-    order = np.argsort(traces, kind="stable")
-    places = order[np.searchsorted(traces[order], [trace for trace, _, _ in rows])]
-    sizes = [len(counts) for _, _, counts in rows]
-    hashes = np.frombuffer(b"".join(part for _, part, _ in rows), np.uint32)
-    counts = np.frombuffer(b"".join(part for _, _, part in rows), np.uint8)
-    owners = np.repeat(places, sizes)
-    for place, term in enumerate(terms):
-        here = hashes == term_hash(term)
-        found[place, owners[here]] = counts[here]
-    return found
+    if first >= last:
+        return np.zeros(0, np.int64), np.zeros(0, np.uint8)
+    sought = term_hash(term)
+    low, high = int(all_traces.traces[first]), int(all_traces.traces[last - 1])
+    documents, counts = sealed_documents(connection, sought, low >> BITS, high >> BITS)
+    rows = all_traces.rows_of(documents)
+    if len(all_traces.hashes):
+        loose = np.flatnonzero(all_traces.hashes == np.uint32(sought))
+        if len(loose):
+            rows = np.concatenate([rows, all_traces.owners[loose]])
+            counts = np.concatenate([counts, all_traces.counts[loose]])
+            if len(documents) and rows[len(documents)] < rows[len(documents) - 1]:  # a block was dropped among others
+                order = np.argsort(rows, kind="stable")
+                rows, counts = rows[order], counts[order]
+    begin, end = np.searchsorted(rows, (first, last)).tolist()
+    return rows[begin:end], counts[begin:end]
 
 
 def documents(
@@ -123,18 +138,18 @@ def visible(connection: apsw.Connection, all_traces: Columns, where: Filter) -> 
 
 def corpus_of(all_traces: Columns, through: NDArray[np.bool_]) -> Corpus:
     """The documents of a mask (`visible`)."""
-    places = np.flatnonzero(through)
-    if len(places) == len(through):
-        return Corpus(
-            all_traces.traces, all_traces.lengths, all_traces.starts, all_traces.ends, all_traces.cameras, places
-        )
+    count = int(np.count_nonzero(through))
+    first = int(through.argmax()) if count else 0
+    # What is visible at a time is mostly all up to then: nothing is copied.
+    one_run = count > 0 and bool(through[first : first + count].all())
+    rows = slice(first, first + count) if one_run else np.flatnonzero(through)
     return Corpus(
-        all_traces.traces[places],
-        all_traces.lengths[places],
-        all_traces.starts[places],
-        all_traces.ends[places],
-        all_traces.cameras[places],
-        places,
+        all_traces.traces[rows],
+        all_traces.lengths[rows],
+        all_traces.starts[rows],
+        all_traces.ends[rows],
+        all_traces.cameras[rows],
+        rows,
     )
 
 
@@ -147,10 +162,21 @@ def sign_words(query: Vector) -> NDArray[np.uint64]:
     return padded(quantise(query)[1].tobytes())
 
 
-def best_units(
-    connection: apsw.Connection, query: Vector, embedder: str, traces: NDArray[np.int64]
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def stored_signs(connection: apsw.Connection, embedder: str, traces: Sequence[int]) -> Signs:
+    """The packed signs of some traces and of their units; those without vectors are left out."""
+    sql = """
+        select s.trace, s.bits from json_each(:wanted) w join text_embedder m on m.key = :embedder
+        join signs s on s.trace = w.value and s.embedder = m.id"""
+    return dict(rows_of(connection, sql, {"wanted": json.dumps(list(traces)), "embedder": embedder}))
+
+
+def best_units(query: Vector, signs: Signs, traces: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """The nearest unit of each of some traces by signs.
+
+    Args:
+        query: (d,) embedding of the question.
+        signs: of `stored_signs`.
+        traces: (n,) ids.
 
     Returns:
         (n,) bits that differ, NaN without vectors; (n,) number of that unit, 0: the whole trace, which has no units.
@@ -159,23 +185,22 @@ def best_units(
         ValueError: the query is zero or not finite.
     """
     _, bits = quantise(query)
-    sql = """
-        select s.trace, s.unit, s.bits from json_each(:wanted) w join text_embedder m on m.key = :embedder
-        join signs s on s.trace = w.value and s.embedder = m.id where m.dimensions = :dimensions"""
-    values = {"wanted": json.dumps(traces.tolist()), "embedder": embedder, "dimensions": len(query)}
-    rows = rows_of(connection, sql, values)
     distances, units = np.full(len(traces), np.nan), np.zeros(len(traces), np.int64)
-    if not rows:
+    found = [(place, signs[trace]) for place, trace in enumerate(traces.tolist()) if trace in signs]
+    found = [(place, packed) for place, packed in found if len(packed) % len(bits) == 0]
+    if not found:
         return distances, units
-    stored = np.frombuffer(b"".join(row[2] for row in rows), np.uint8).reshape(len(rows), -1)
-    found = np.bitwise_count(stored ^ bits).sum(axis=1, dtype=np.int64)
-    unit = np.array([row[1] for row in rows], np.int64)
-    order = np.argsort(traces, kind="stable")
-    place = order[np.searchsorted(traces[order], [row[0] for row in rows])]
+    sizes = np.array([len(packed) // len(bits) for _, packed in found])
+    begins = np.cumsum(sizes) - sizes
+    stored = np.frombuffer(b"".join([packed for _, packed in found]), np.uint8).reshape(-1, len(bits))
+    differ = np.bitwise_count(stored ^ bits).sum(axis=1, dtype=np.int32)
+    order = np.arange(len(differ), dtype=np.int32) - np.repeat(begins, sizes).astype(np.int32)
     # Units before the whole trace, near ones before far ones, early ones before late ones.
-    first = np.lexsort((unit, found, unit == WHOLE, place))
-    leading = first[np.unique(place[first], return_index=True)[1]]
-    distances[place[leading]], units[place[leading]] = found[leading], unit[leading]
+    whole = (order == WHOLE) & np.repeat(sizes > 1, sizes)
+    keys = np.where(whole, np.iinfo(np.int32).max, (differ << _UNIT_BITS) + np.minimum(order, _LAST_UNIT))
+    best = np.minimum.reduceat(keys, begins)
+    places = [place for place, _ in found]
+    distances[places], units[places] = best >> _UNIT_BITS, best & _LAST_UNIT
     return distances, units
 
 
@@ -228,3 +253,42 @@ def cosines(
         unit = np.asarray(query, np.float32) / np.linalg.norm(query)
         result[found] = (values @ unit) / np.linalg.norm(values, axis=1)
     return result
+
+
+def whole_vectors(connection: apsw.Connection, embedder: str, traces: Sequence[int]) -> dict[int, Vector]:
+    """The vectors of whole traces, (d,) float32 and L2-normalised; those without one are left out."""
+    sql = """
+        select e.trace, e.vector from json_each(:wanted) w join text_embedder m on m.key = :embedder
+        join embedding e on e.trace = w.value and e.embedder = m.id and e.unit = :whole"""
+    values = {"wanted": json.dumps(sorted(set(traces))), "embedder": embedder, "whole": WHOLE}
+    found: dict[int, Vector] = {}
+    for trace, vector in rows_of(connection, sql, values):
+        value = np.frombuffer(vector, np.int8).astype(np.float32)
+        found[trace] = value / max(float(np.linalg.norm(value)), 1e-9)
+    return found
+
+
+def latest_in(
+    connection: apsw.Connection, user: str, spans: Sequence[tuple[str, float, float]], at: float
+) -> list[tuple[int, float]]:
+    """The latest trace of each span that had ended by a time.
+
+    Args:
+        connection: any reader.
+        user: whose memory.
+        spans: camera, and UTC POSIX seconds from and to.
+        at: UTC POSIX seconds.
+
+    Returns:
+        Ids and ends, in the order of the spans; a span without such a trace has none.
+    """
+    sql = """
+        select t.id, t.end from json_each(:spans) s join camera c on c.user = :user and c.name = s.value ->> 0
+        join trace t on t.id = (
+          select i.id from trace i where i.camera = c.id and i.start between s.value ->> 1 and s.value ->> 2 and i.end <= :at
+          order by i.start desc, i.id desc limit 1)
+        order by s.key"""
+    return [
+        (int(trace), float(end))
+        for trace, end in rows_of(connection, sql, {"spans": json.dumps(list(spans)), "user": user, "at": at})
+    ]

@@ -120,12 +120,14 @@ def add_vectors(
     key = _embedder(connection, embedder, len(vector))
     for table in ("embedding", "signs"):
         connection.execute(f"delete from {table} where trace = ? and embedder = ?", (trace, key))  # noqa: S608 - constants
+    packed = []
     for unit, values in enumerate((vector, *line_vectors)):
         if len(values) != len(vector):
             raise ValueError(f"a vector of {len(values)} components among those of {len(vector)}")
         quantised, signs = quantise(values)
         connection.execute("insert into embedding values(?, ?, ?, ?)", (trace, key, unit, quantised.tobytes()))
-        connection.execute("insert into signs values(?, ?, ?, ?)", (trace, key, unit, signs.tobytes()))
+        packed.append(signs.tobytes())
+    connection.execute("insert into signs values(?, ?, ?)", (trace, key, b"".join(packed)))
 
 
 def remove_trace(connection: apsw.Connection, trace: int) -> None:

@@ -261,7 +261,11 @@ def _without_detail(memory: apsw.Connection, trace: int) -> None:
     memory.execute("update observation set boxes = '[]' where trace = ?", (trace,))
     memory.execute("update decision set evidence = '{}' where trace = ?", (trace,))
     memory.execute("delete from embedding where trace = ? and unit > 0", (trace,))
-    memory.execute("delete from signs where trace = ? and unit > 0", (trace,))
+    memory.execute(
+        "update signs set bits = substr(bits, 1, (select (m.dimensions + 7) / 8 from text_embedder m where m.id = embedder))"
+        " where trace = ?",
+        (trace,),
+    )
     ((detail,),) = fetch(memory, "select detail from trace where id = ?", (trace,))
     memory.execute(
         "update trace set detail = ? where id = ?", (to_json({**json.loads(detail), "thinned": True}), trace)

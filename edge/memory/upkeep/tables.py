@@ -194,7 +194,7 @@ BASE: Final = (
         "signs",
         _TRACE,
         {"trace": "trace", "embedder": "text_embedder"},
-        order="x.trace, x.embedder, x.unit",
+        order="x.trace, x.embedder",
         identified=False,
     ),
     Table("visual", _TRACE, {"trace": "trace"}, order="x.trace", identified=False),
@@ -211,7 +211,7 @@ BASE: Final = (
 DERIVED: Final = frozenset(
     {
         *("words", "words_config", "words_content", "words_data", "words_docsize", "words_idx", "words_instance"),
-        *("document", "terms", "participation"),
+        *("document", "terms", "participation", "block", "block_signs", "posting"),
         *("node", "node_trace", "working", "faded"),
         *("scene_hour", "scene_tally"),
         *("fact", "fact_subject", "fact_tally", "fact_statement"),
