@@ -143,7 +143,7 @@ def test_the_package_has_a_model_for_every_role_and_the_bundled_ones_are_whole()
         *("objects", "faces", "face-embedding", "voice-embedding", "voice-activity", "speech", "text-embedding")
     }
     bundled = [spec for spec in catalog.models if spec.files[0].source.kind == "bundle"]
-    assert {spec.role for spec in bundled} == {"objects", "faces", "face-embedding", "voice-embedding"}
+    assert {spec.role for spec in bundled} == {"objects", "faces", "face-embedding", "voice-embedding", "reflex"}
     for spec in bundled:
         assert spec.present
         assert spec.path().stat().st_size == spec.size

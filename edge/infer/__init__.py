@@ -7,7 +7,7 @@ from edge.infer.download import pull as pull_models
 from edge.infer.download import verify as verify_models
 from edge.infer.network import Network, TensorInfo
 from edge.infer.runtime import Runtime, limit_heaps, release_memory
-from edge.infer.text import TextEmbedder
+from edge.infer.text import TextEmbedder, TokenStates
 from edge.infer.vad import SpeechChange, VoiceActivity, speech_spans
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "SpeechChange",
     "TensorInfo",
     "TextEmbedder",
+    "TokenStates",
     "VoiceActivity",
     "add_model",
     "limit_heaps",

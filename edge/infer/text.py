@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
@@ -16,6 +17,15 @@ from edge.infer.runtime import Runtime
 _BATCH = 32  # texts in one run of the network
 _CHARS_A_TOKEN = 64  # no text needs more characters than this for each of its tokens; the rest is not even tokenised
 _EMPTY = "."  # stands for a text without any token, so that it has a vector
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TokenStates:
+    """What the network makes of each token of a text."""
+
+    states: NDArray[np.float32]  # (n, dimensions), not normalised
+    spans: tuple[tuple[int, int], ...]  # (n,) where each token begins and ends in the text, characters
+    vector: NDArray[np.float32] | None  # of the whole text, as `embed` gives it; None: it is longer than one run
 
 
 class TextEmbedder:
@@ -45,6 +55,8 @@ class TextEmbedder:
         tokenizer.enable_truncation(max_length=self.max_tokens)
         tokenizer.no_padding()
         self._tokenizer = tokenizer
+        self._whole = Tokenizer.from_str(tokenizer.to_str())  # for texts of any length
+        self._whole.no_truncation()
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed texts.
@@ -70,6 +82,40 @@ class TextEmbedder:
                 vectors[chunk] = self._run([encodings[index] for index in chunk])
         return vectors
 
+    def token_states(self, text: str) -> TokenStates:
+        """The last hidden states of all tokens of a text, however long it is.
+
+        What is longer than one run is read in overlapping windows; a token has its state from the window whose edges are
+        farthest from it.
+
+        Raises:
+            InferenceError: the network failed.
+        """
+        clean = text.encode("utf-8", "replace").decode("utf-8")
+        encoding = self._whole.encode(clean, add_special_tokens=False)
+        ids, spans = encoding.ids, tuple(encoding.offsets)
+        frame = self._whole.encode("").ids
+        room = self.max_tokens - len(frame)
+        if not ids:
+            return TokenStates(np.zeros((0, self.dimensions), np.float32), (), None)
+        if len(ids) <= room:
+            hidden = self._hidden(self._whole.encode(clean).ids)
+            return TokenStates(hidden[1:-1], spans, self._unit(hidden[None])[0])
+        states = np.zeros((len(ids), self.dimensions), np.float32)
+        margin = np.full(len(ids), -1)
+        step = room * 2 // 3
+        for begin in range(0, len(ids) - room + step, step):
+            begin = min(begin, len(ids) - room)
+            here = np.arange(begin, begin + room)
+            inner = np.minimum(here - begin if begin else here - begin + room, begin + room - 1 - here)
+            if begin + room == len(ids):
+                inner = here - begin
+            better = inner > margin[here]
+            hidden = self._hidden([frame[0], *ids[begin : begin + room], frame[-1]])[1:-1]
+            states[here[better]] = hidden[better]
+            margin[here[better]] = inner[better]
+        return TokenStates(states, spans, None)
+
     def _encode(self, texts: Sequence[str]) -> list[Encoding]:
         limit = self.max_tokens * _CHARS_A_TOKEN
         # A lone surrogate cannot be UTF-8, which the tokenizer wants.
@@ -83,9 +129,21 @@ class TextEmbedder:
         return encodings
 
     def _run(self, encodings: Sequence[Encoding]) -> NDArray[np.float32]:
-        ids = np.array([encoding.ids for encoding in encodings], dtype=np.int64)
+        return self._unit(self._states(np.array([encoding.ids for encoding in encodings], dtype=np.int64)))
+
+    def _hidden(self, ids: Sequence[int]) -> NDArray[np.float32]:
+        hidden: NDArray[np.float32] = self._states(np.array([ids], dtype=np.int64))[0]
+        return hidden
+
+    def _states(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """(batch, tokens) ids → (batch, tokens, dimensions)."""
         feeds = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
-        hidden = self._network.run({name: array for name, array in feeds.items() if name in self._inputs})[0]
+        hidden: NDArray[np.float32] = self._network.run(
+            {name: array for name, array in feeds.items() if name in self._inputs}
+        )[0]
+        return hidden
+
+    def _unit(self, hidden: NDArray[np.float32]) -> NDArray[np.float32]:
         pooled = hidden.mean(axis=1, dtype=np.float32)
         norms = np.linalg.norm(pooled, axis=1, keepdims=True)
         if not np.isfinite(norms).all() or norms.min() < 1e-6:
