@@ -302,6 +302,19 @@ def test_quiet_hours_keep_for_the_digest(store: Store) -> None:
     assert rules.digest(moment("2026-12-02T09:30")) == []
 
 
+def test_a_reminder_that_quiet_hours_hold_back_is_told_once(store: Store) -> None:
+    rules = notifier(store)
+    rules.add("no notifications between 22 and 7", now=NOON)
+    rules.add("remind me to close the window when I see a cat", now=NOON)
+    night = moment("2026-12-01T23:00")
+    for hour in range(3):
+        Script(store).trace(night + 3600 * hour, ["A cat was on a table."])
+    assert followed(store) == []
+    (kept,) = rules.digest(moment("2026-12-02T07:30"))
+    assert kept.text.startswith("Reminder: close the window. (Tue 23:00")
+    assert [rule.text for rule in rules.rules()] == ["no notifications between 22 and 7"]
+
+
 def test_a_paused_rule_and_one_twice(store: Store) -> None:
     rules = notifier(store)
     rule = rules.add("tell me when a cat is on the table", now=NOON)

@@ -67,8 +67,8 @@ class Notifier(RuleBook):
                 rule.record.urgent,
                 asked_for=isinstance(rule.program, Reminder),
             )
-            number = self._decide(memory, rules, candidate, what, (*found.ground,))
-            if number is not None and isinstance(rule.program, Reminder):
+            outcome, _ = self._decide(memory, rules, candidate, what, (*found.ground,))
+            if outcome is not Outcome.DROP and isinstance(rule.program, Reminder):  # told now, or with the digest
                 procedural.set_state(memory, rule.record.id, RuleState.DONE)
 
     def tick(self, now: float | None = None) -> list[int]:
@@ -94,7 +94,7 @@ class Notifier(RuleBook):
             if isinstance(rule.program, Reminder):
                 late = f" (it was due {_clock(due, self._zone)})" if now - due > 120 else ""
                 candidate = Candidate(rule.record.id, None, due, f"reminder {rule.record.id}", Hours(), 0.0, True, True)
-                number = self._decide(memory, rules, candidate, f"Reminder: {rule.program.what}{late}.", ())
+                _, number = self._decide(memory, rules, candidate, f"Reminder: {rule.program.what}{late}.", ())
                 if rule.program.repeat is None:
                     procedural.set_state(memory, rule.record.id, RuleState.DONE)
                     procedural.note_due(memory, rule.record.id, None)
@@ -129,11 +129,12 @@ class Notifier(RuleBook):
         what = f"{_sentence(record.text)} This was not seen since {_clock(start, self._zone)}"
         seen = f" ({count} moments were looked at)." if count else ", but no camera was watching in that time."
         candidate = Candidate(record.id, None, due, signals.topic(absent), rule.hours, record.cooldown, record.urgent)
-        return self._decide(memory, rules, candidate, what + seen, ())
+        return self._decide(memory, rules, candidate, what + seen, ())[1]
 
     def _decide(
         self, memory: apsw.Connection, rules: Sequence[Rule], candidate: Candidate, text: str, ground: Sequence[str]
-    ) -> int | None:
+    ) -> tuple[Outcome, int | None]:
+        """Decide and keep it: what was decided, and the id of what is to be delivered now."""
         settings = self._settings
         quiet = tuple(rule.program.hours for rule in rules if isinstance(rule.program, Quiet))
         policy = Policy(settings.cooldown_s, settings.topic_s, settings.daily, settings.daily_total, quiet, self._zone)
@@ -153,9 +154,9 @@ class Notifier(RuleBook):
             ground=ground,
         )
         if decision.outcome is not Outcome.DELIVER:
-            return None
+            return decision.outcome, None
         jobs.enqueue(memory, self._store.user, DELIVER, number, priority=10)
-        return number
+        return decision.outcome, number
 
     def digest(self, now: float | None = None) -> list[AlertRecord]:
         """What waited, once quiet hours are over and the day allows it; it waits no more.

@@ -296,7 +296,7 @@ def run(home: Path, segments: Sequence[Segment]) -> Result:
         repeated += sum(later - earlier < cool for earlier, later in pairwise(sent))
         if not rule.absent and len(told[record.id]) < procedural.KEPT_DROPS:
             place = dict(zip(numbers, segments, strict=True))
-            gone = record.id in told and any(one.outcome is Outcome.DELIVER for one in told[record.id])
+            gone = record.id in told and any(one.outcome is not Outcome.DROP for one in told[record.id])
             if not (gone and rule.text.startswith("Remind")):
                 row.missed = [
                     " ".join(one["text"] for one in place[number]["captions"])
