@@ -58,6 +58,11 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
+def age(store: Store) -> None:
+    """Let everything have come into the memory when it happened."""
+    store.transact(lambda memory: memory.execute("update trace set ingested = end") and None)
+
+
 def lived(store: Store) -> dict[str, int]:
     """Moments of several ages: with Ann, who has a name; with somebody who has none; with nobody; a note."""
     made: dict[str, int] = {}
@@ -77,6 +82,7 @@ def lived(store: Store) -> dict[str, int]:
         trace = store.commit(draft).trace
         assert trace is not None
         made[name] = trace
+    age(store)
     store.rebuild_galleries(RULES)
     build_worker(store, Settings(home=store.home), None, purpose="test").drain()
     return made
@@ -128,6 +134,15 @@ def test_old_moments_go_and_what_is_told_of_them_stays(store: Store) -> None:
         text for _, text in store.rows("select id, text from node")
     }
     assert store.integrity() == []
+
+
+def test_an_old_recording_that_is_watched_today_does_not_go_tonight(store: Store) -> None:
+    for number in range(3):
+        store.commit(at(scene(number, [-1 - number]), 400 * DAY))
+    settings = MemorySettings(key_frame_days=7, keep_days=30, keep_gb=1e-6, min_free_gb=0)
+    assert not thin_out(store, settings)
+    age(store)
+    assert thin_out(store, settings)
 
 
 def test_what_is_told_of_moments_that_went_is_forgotten_with_their_time(store: Store) -> None:
@@ -195,6 +210,7 @@ def test_nothing_is_remembered_when_the_device_is_as_good_as_full(
 def test_a_memory_that_is_larger_than_wanted_becomes_smaller(store: Store) -> None:
     for number in range(40):
         store.commit(at(scene(number, [-1 - number]), (50 - number) * DAY))
+    age(store)
     before = room(store, MemorySettings(min_free_gb=0)).used
     keep = before * 0.7
     thin_out(store, MemorySettings(keep_gb=keep / 1e9, min_free_gb=0))
@@ -232,6 +248,7 @@ def test_a_small_device_is_not_emptied_for_the_sake_of_a_large_floor(
 def test_the_command_shows_and_runs(home: Path, reflectworld: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     with Store.open(home) as opened:
         opened.commit(at(scene(0, [-1]), 40 * DAY))
+        age(opened)
     monkeypatch.setenv("REFLECTWORLD_MEMORY__KEY_FRAME_DAYS", "7")
     monkeypatch.setenv("REFLECTWORLD_MEMORY__MIN_FREE_GB", "0")
     shown = json.loads(reflectworld("retention", "show", "--json").out)

@@ -103,6 +103,11 @@ def live(store: Store, settings: IdentitySettings, evidence: SegmentEvidence) ->
     return resolution
 
 
+def age(store: Store) -> None:
+    """Let everything have come into the memory when it happened."""
+    store.transact(lambda memory: memory.execute("update trace set ingested = end") and None)
+
+
 def vectors_of(store: Store) -> set[int]:
     rows = store.rows("select entity from sample union select entity from gallery")
     return {who for (who,) in rows}
@@ -137,6 +142,7 @@ def test_an_agreed_stranger_stays_known(store: Store) -> None:
     for place, seed in enumerate((1, 2)):
         live(store, CONSENT, evidence_of([(seed, 0.97, True, False, "")], start=20.0 * place))
     first, second = (one.id for one in store.entities())
+    age(store)
     store.agree(first)
     assert store.agreed() == {first}
     assert expire_strangers(store, CONSENT, now=T0 + 2 * DAY) == 0
@@ -152,6 +158,10 @@ def test_an_agreed_stranger_stays_known(store: Store) -> None:
 def test_who_was_not_seen_for_long_expires_if_so_wished(store: Store) -> None:
     live(store, IdentitySettings(), evidence_of([(1, 0.97, True, True, "")]))
     live(store, IdentitySettings(), evidence_of([(2, 0.97, True, True, "")], start=9 * DAY))
+    # What was recorded long ago and is watched today leaves as much time.
+    assert expire_strangers(store, IdentitySettings(stranger_days=5), now=T0 + 10 * DAY) == 0
+    assert expire_strangers(store, CONSENT, now=T0 + 10 * DAY) == 0
+    age(store)
     assert expire_strangers(store, IdentitySettings(), now=T0 + 900 * DAY) == 0
     assert expire_strangers(store, IdentitySettings(stranger_days=5), now=T0 + 10 * DAY) == 1
     assert vectors_of(store) == {store.entities()[1].id}

@@ -8,8 +8,9 @@ less than `min_free_gb` is free on the device. Under both, what tells least goes
 3. unimportant moments; what the timeline tells of their hours stays (`timeline.fade`);
 4. of important moments the pictures beyond the first, their fine detail, and at last that picture.
 
-Important is: a moment with somebody who has a name, a note that the owner asked to remember, and what a message that was
-sent rests on. An important moment is never removed; neither is anything of the last hour.
+A moment is as old as what it shows, and no older than it is in the memory: a recording of last year that is watched today
+does not go tonight. Important is: a moment with somebody who has a name, a note that the owner asked to remember, and what a
+message that was sent rests on. An important moment is never removed; neither is anything of the last hour.
 """
 
 # ruff: noqa: S608 -- tables and columns are constants; values are bound
@@ -217,8 +218,8 @@ def _frames(memory: apsw.Connection, user: str, before: float, *, important: boo
     """Pictures of moments that ended before an instant, the oldest first; with the first of each moment or without."""
     sql = (
         "select k.id from trace t join camera c on c.id = t.camera join key_frame k on k.trace = t.id"
-        f" where t.end < ? and +c.user = ? and {'' if important else 'not '}coalesce({_IMPORTANT}, 0)"
-        f" and (? or k.id > (select min(id) from key_frame where trace = t.id)) order by t.end, k.id"
+        f" where t.end < ?1 and t.ingested < ?1 and +c.user = ?2 and {'' if important else 'not '}coalesce({_IMPORTANT}, 0)"
+        f" and (?3 or k.id > (select min(id) from key_frame where trace = t.id)) order by t.end, k.id"
     )
     for (number,) in memory.execute(sql, (before, user, first)):
         yield number
@@ -229,9 +230,9 @@ def _traces(
 ) -> Iterator[int]:
     """Moments that ended before an instant, the oldest first; `whole`: which still have their fine detail."""
     sql = (
-        "select t.id from trace t join camera c on c.id = t.camera where t.end < ? and +c.user = ?"
-        f" and {'' if important else 'not '}coalesce({_IMPORTANT}, 0)"
-        " and (not ? or json_extract(t.detail, ?) is null) order by t.end, t.id"
+        "select t.id from trace t join camera c on c.id = t.camera"
+        f" where t.end < ?1 and t.ingested < ?1 and +c.user = ?2 and {'' if important else 'not '}coalesce({_IMPORTANT}, 0)"
+        " and (not ?3 or json_extract(t.detail, ?4) is null) order by t.end, t.id"
     )
     for (number,) in memory.execute(sql, (before, user, whole, _THINNED)):
         yield number

@@ -44,13 +44,16 @@ def expired(
     Args:
         connection: any.
         user: whose memory.
-        unseen_since: who was not seen since (UTC POSIX seconds); None: nobody for that reason.
-        known_since: who was there before and still has no name (UTC POSIX seconds); None: nobody for that reason.
+        unseen_since: who was not seen since, nor came into the memory (UTC POSIX seconds); None: nobody for that reason.
+        known_since: who was there and in the memory before and still has no name (UTC POSIX seconds); None: nobody for that
+            reason. A recording of last year that is watched today leaves as much time as what a camera sees.
         limit: at most so many.
     """
     sql = (
         "select e.id from entity e where e.user = ?1 and e.name is null and e.merged_into is null"
-        " and (e.last_seen < ?2 or e.first_seen < ?3) and e.id not in (select entity from consent)"
+        " and ((e.last_seen < ?2 and coalesce((select max(t.ingested) from participation p join trace t on t.id = p.trace"
+        " where p.entity = e.id) < ?2, 1)) or (e.first_seen < ?3 and coalesce((select min(t.ingested) from participation p"
+        " join trace t on t.id = p.trace where p.entity = e.id) < ?3, 1))) and e.id not in (select entity from consent)"
         " and (exists (select 1 from sample where entity = e.id) or exists (select 1 from gallery where entity = e.id))"
         " order by e.id limit ?4"
     )
