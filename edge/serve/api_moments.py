@@ -58,8 +58,9 @@ def moments_router(context: Context) -> APIRouter:
             more = len(records) > limit
             records = records[:limit]
             titles = store.titles(one for record in records for one in record.entities)
+            odd = shapes.unusual(store, records)
             return Page(
-                items=[shapes.moment(record, titles) for record in records],
+                items=[shapes.moment(record, titles, odd.get(record.id, ())) for record in records],
                 next=public_id(Kind.TRACE, records[-1].id) if more else None,
             )
 

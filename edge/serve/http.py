@@ -23,6 +23,7 @@ from edge.serve.api_keep import keep_router
 from edge.serve.api_moments import moments_router
 from edge.serve.api_people import people_router
 from edge.serve.api_rules import rules_router
+from edge.serve.api_scenes import scenes_router
 from edge.serve.api_status import product_version, status_router
 from edge.serve.api_timeline import timeline_router
 from edge.serve.api_voice import LARGER_BODIES, voice_router
@@ -100,6 +101,7 @@ def build_app(
         status_router(context),
         moments_router(context),
         timeline_router(context),
+        scenes_router(context),
         people_router(context),
         corrections_router(context),
         keep_router(context),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from edge.clock import iso
 from edge.memory import Store
+from edge.memory.tiers import scene_reads, scene_words
 from edge.memory.tiers.timeline import Node
 from edge.memory.tiers.working import Working as WorkingMemory
 from edge.recall import Answer, Result
@@ -63,8 +64,15 @@ def words(record: UtteranceRecord) -> Words:
     )
 
 
-def moment(record: TraceRecord, titles: Mapping[int, str]) -> Moment:
-    """A trace."""
+def unusual(store: Store, records: Sequence[TraceRecord]) -> dict[int, list[str]]:
+    """What is unusual about some moments, by id, one sentence each. Reads the memory."""
+    with store.reading() as connection:
+        marks = scene_reads.marks(connection, store.user, [(record.id, record.start) for record in records])
+    return {number: [scene_words.sentence(one) for one in found] for number, found in marks.items()}
+
+
+def moment(record: TraceRecord, titles: Mapping[int, str], unusual: Sequence[str] = ()) -> Moment:
+    """A trace, with what is unusual about it."""
     return Moment(
         id=public_id(Kind.TRACE, record.id),
         camera=record.camera,
@@ -75,6 +83,7 @@ def moment(record: TraceRecord, titles: Mapping[int, str]) -> Moment:
         entities=who(record.entities, titles),
         utterances=[words(said) for said in record.utterances],
         key_frames=[public_id(Kind.KEY_FRAME, frame) for frame in record.key_frames],
+        unusual=list(unusual),
     )
 
 
@@ -135,7 +144,7 @@ def whole_moment(store: Store, record: TraceRecord) -> WholeMoment:
                 marks=marks,
             )
         )
-    plain = moment(record, titles)
+    plain = moment(record, titles, unusual(store, [record]).get(record.id, ()))
     return WholeMoment(
         **dict(plain),
         observations=[seen(one) for one in observations],

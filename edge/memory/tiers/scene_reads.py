@@ -37,6 +37,7 @@ from edge.memory.tiers.timeline_nodes import HOUR_S
 
 MOST_DAYS = 62  # that are looked at for what was unusual, the latest
 YOUNG = 14  # days: a younger camera has hardly anything that is unusual
+_MARKED = 7  # days of a page of moments that are marked
 _SOME = 12  # moments of a stretch by which it is known again
 _SURE = 0.6  # confidence from which a stretch of time is said to be somewhere
 
@@ -279,3 +280,24 @@ def shift_of(connection: apsw.Connection, now: float, zone: tzinfo | None = None
     """Hours that a clock on the wall is ahead of that of the memory: in summer mostly one."""
     offset = to_local(now, zone).utcoffset()
     return round(((offset.total_seconds() if offset is not None else 0.0) - clock_offset(connection)) / HOUR_S)
+
+
+def marks(connection: apsw.Connection, user: str, moments: Iterable[tuple[int, float]]) -> dict[int, list[Found]]:
+    """What is unusual about some moments (id, start in UTC POSIX seconds), of those of the latest `_MARKED` days among them.
+
+    A mark stands on the first moment of each thing that is unusual.
+    """
+    known = dict(moments)
+    days = sorted({scene.day_of(connection, start) for start in known.values()})[-_MARKED:]
+    result: dict[int, list[Found]] = {}
+    while days:
+        run = 1  # days in a row are looked at together
+        while run < len(days) and days[run] == days[run - 1] + 1:
+            run += 1
+        begin = scene.begin_of(connection, days[0] * HOURS)
+        end = scene.begin_of(connection, (days[run - 1] + 1) * HOURS)
+        for one in found(connection, user, begin, end - 1.0):
+            if one.anomaly.trace in known:
+                result.setdefault(one.anomaly.trace, []).append(one)
+        days = days[run:]
+    return result

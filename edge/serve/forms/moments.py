@@ -19,6 +19,7 @@ class Moment(Form):
     entities: list[Who]
     utterances: list[Words]
     key_frames: list[str]
+    unusual: list[str] = Field(default_factory=list, description="what is unusual about it, one sentence each")
 
 
 class Mark(Form):

@@ -45,7 +45,7 @@ export function moments(onDay, onPerson) {
         const page = await get("/search", { q: value("q"), ...filters, since, until, limit: PAGE }, pending.signal);
         const found = /** @type {Found[]} */ (page.items);
         next = null;
-        list.replaceChildren(...found.map((one) => card({ ...one, utterances: [], key_frames: one.key_frame ? [one.key_frame] : [] }, false)));
+        list.replaceChildren(...found.map((one) => card({ ...one, utterances: [], unusual: [], key_frames: one.key_frame ? [one.key_frame] : [] }, false)));
         note.textContent = found.length ? `${found.length} found, best first` : "Nothing was found.";
         known = null;
       } else {
@@ -93,7 +93,7 @@ export function moments(onDay, onPerson) {
     if (first && before !== null) list.scrollTop = position;
   }
 
-  /** @param {{ id: string, camera: string, start: string, end: string, text: string, entities: Who[], utterances: import("./api.js").Words[], key_frames: string[] }} moment @param {boolean} fresh */
+  /** @param {{ id: string, camera: string, start: string, end: string, text: string, entities: Who[], utterances: import("./api.js").Words[], key_frames: string[], unusual: string[] }} moment @param {boolean} fresh */
   function card(moment, fresh) {
     const words = moment.text || "Only speech";
     const open = () => void openMoment(moment.id);
@@ -101,6 +101,7 @@ export function moments(onDay, onPerson) {
       el("button", { type: "button", class: "thumb", "aria-label": `Open ${moment.id}: ${words.slice(0, 120)}`, onclick: open },
         moment.key_frames.length ? thumbnail(moment.key_frames[0], "") : el("span", { class: "none" }, "no picture")),
       el("time", { datetime: moment.start }, `${span(moment.start, moment.end)} · ${moment.camera}`),
+      ...moment.unusual.map((one) => el("p", { class: "odd" }, el("b", {}, "Unusual: "), one)),
       el("p", { class: "text" }, moment.text || ""),
       ...moment.utterances.slice(0, 3).map((said) =>
         el("p", { class: "quote" }, el("b", {}, `${said.speaker_name ?? "somebody"}: `), `“${said.text}”`)),

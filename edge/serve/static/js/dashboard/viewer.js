@@ -3,11 +3,14 @@
 
 import { get } from "./api.js";
 import { draw } from "./boxes.js";
-import { byId, el, say } from "./dom.js";
+import { byId, el, say, thumbnail } from "./dom.js";
 import { clock, date, longDay, span } from "./time.js";
 
 /** @typedef {import("./api.js").WholeMoment} WholeMoment */
 /** @typedef {import("./api.js").KeyFrame} KeyFrame */
+/** @typedef {import("./api.js").Found} Found */
+
+const ALIKE = 8; // moments
 
 const dialog = byId("viewer", HTMLDialogElement);
 const title = byId("viewer-title", HTMLHeadingElement);
@@ -58,6 +61,7 @@ function fill(moment, frame) {
     pictures.length > 1 ? el("div", { class: "faces" }, ...moment.pictures.map((one) =>
       el("button", { type: "button", "aria-label": `Picture at ${clock(one.at)}`, onclick: () => fill(moment, one.id) },
         el("img", { src: `/api/v1/pictures/${one.id}`, alt: "" })))) : "",
+    ...moment.unusual.map((one) => el("p", { class: "odd" }, el("b", {}, "Unusual: "), one)),
     el("p", {}, moment.text || "Nothing was seen; only speech."),
     moment.lines.length > 1 ? el("ol", { class: "lines" }, ...moment.lines.map((line) =>
       el("li", {}, el("time", { datetime: line.at }, clock(line.at)), line.text))) : "",
@@ -65,11 +69,36 @@ function fill(moment, frame) {
       el("p", { class: "quote" }, el("b", {}, `${said.speaker_name ?? "somebody"}: `), `“${said.text}”`)),
     moment.decisions.length ? el("details", {}, el("summary", {}, "Why these people"), el("ul", { class: "lines" },
       ...moment.decisions.map((one) => el("li", {}, `${one.outcome}: ${one.reason}`)))) : "",
+    moment.pictures.length ? alike(moment.id) : "",
     el("p", { class: "dim small" }, moment.id),
   );
   before.hidden = after.hidden = false;
   before.disabled = !moment.before;
   after.disabled = !moment.after;
+}
+
+/**
+ * Moments that look like this one, asked for when they are opened.
+ * @param {string} id
+ * @returns {HTMLElement}
+ */
+function alike(id) {
+  const list = el("div", { class: "faces", role: "list" });
+  const part = el("details", { class: "alike" }, el("summary", {}, "Similar moments"), list);
+  part.addEventListener("toggle", async () => {
+    if (list.childElementCount) return;
+    list.replaceChildren(el("p", { class: "dim" }, "Looking…"));
+    try {
+      const found = /** @type {Found[]} */ (await get(`/moments/${id}/similar`, { limit: ALIKE }));
+      list.replaceChildren(...(found.length ? found.map((one) => el("button", { type: "button", role: "listitem",
+        "aria-label": `Open ${one.id}: ${longDay(date(one.start))}, ${clock(one.start)}`, onclick: () => void openMoment(one.id) },
+        one.key_frame ? thumbnail(one.key_frame, "") : "", el("small", {}, `${date(one.start)} ${clock(one.start)}`))) :
+        [el("p", { class: "dim" }, "Nothing looks like it.")]));
+    } catch (error) {
+      list.replaceChildren(el("p", { class: "dim" }, error instanceof Error ? error.message : String(error)));
+    }
+  });
+  return part;
 }
 
 /** @param {KeyFrame} frame @returns {HTMLElement} */
