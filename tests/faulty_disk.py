@@ -1,8 +1,13 @@
-"""A disk that fails when it is told to: a virtual file system of SQLite under the encrypting one."""
+"""A disk that fails when it is told to: a virtual file system of SQLite under the encrypting one.
+
+What the product writes itself (backups, key files, the exchange of a memory for another) goes through `os`; it fails, too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import errno
+import os
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -51,6 +56,12 @@ class _File(apsw.VFSFile):
     def __init__(self, disk: FaultyDisk, name: Any, flags: list[int]) -> None:
         super().__init__("unix", name, flags)
         self._disk = disk
+        self._readonly = bool(flags[0] & apsw.SQLITE_OPEN_READONLY)
+
+    def xLock(self, level: int) -> None:  # noqa: N802
+        if self._readonly and level > apsw.SQLITE_LOCK_SHARED:
+            raise apsw.BusyError  # SQLite tries it when it closes the last connection, and lives with the refusal
+        super().xLock(level)
 
     def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802
         self._disk.step()
@@ -76,6 +87,9 @@ def faulty_disk() -> Iterator[FaultyDisk]:
     """All databases that are opened inside lie on a faulty disk."""
     disk = _disk()
     usual = apsw.vfs_names()[0]
+    plain = {name: getattr(os, name) for name in ("pwrite", "fsync", "ftruncate", "replace", "link")}
+    for name, call in plain.items():
+        setattr(os, name, _counted(disk, call))
     # The encrypting file system is made over another one when it is first asked for by this name.
     apsw.Connection(":memory:", vfs=f"multipleciphers-{_NAME}").close()
     apsw.set_default_vfs(f"multipleciphers-{_NAME}")
@@ -83,4 +97,21 @@ def faulty_disk() -> Iterator[FaultyDisk]:
         yield disk
     finally:
         disk.disarm()
+        for name, call in plain.items():
+            setattr(os, name, call)
         apsw.set_default_vfs(usual)
+
+
+def _counted(disk: FaultyDisk, call: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of `os` that fails as the disk does."""
+
+    def counted(*arguments: Any, **named: Any) -> Any:
+        try:
+            disk.step()
+        except apsw.FullError as error:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
+        except apsw.IOError as error:
+            raise OSError(errno.EIO, os.strerror(errno.EIO)) from error
+        return call(*arguments, **named)
+
+    return counted

@@ -20,7 +20,9 @@ from typing import Any
 
 import apsw
 
+from edge.app.keeping import thin_out
 from edge.app.work import build_worker
+from edge.clock import utc_now
 from edge.errors import ArchiveError, ReflectWorldError, StoreError, UserError
 from edge.identity import RULES, split_person
 from edge.memory import Store
@@ -29,14 +31,16 @@ from edge.memory.upkeep import archive, backup, container, exporting, importing
 from edge.memory.upkeep.exporting import ExportFilter
 from edge.memory.upkeep.plans import Target
 from edge.memory.upkeep.rekey import rekey
+from edge.memory.upkeep.restore import restore
 from edge.memory.upkeep.tables import BASE, BY_NAME, DERIVED
 from edge.settings import MemorySettings, Settings
 from edge.types.records import Kind, NameSource
 from tests.faulty_disk import FaultyDisk, faulty_disk
-from tests.memory_support import CAMERA, SEGMENT_S, START, picture, segment, source
+from tests.memory_support import CAMERA, SEGMENT_S, START, picture, replayed, segment, source
 
 SETTINGS = MemorySettings()
 OTHER = source("e" * 32, camera="import")
+ATTIC = "attic"  # a camera that sees nothing of importance: its moments are thinned out
 _WRITTEN = {"created", "updated", "ingested", "applied"}  # columns that say when a row was written
 _NOW = {("correction", "at"), ("name_history", "at")}
 # Of derived rows, what depends on the order in which they were made.
@@ -61,14 +65,16 @@ def state(store: Store) -> State:
 
 
 def derived(store: Store) -> dict[str, Counter[tuple[Any, ...]]]:
-    """What was derived, without what depends on the order of the work."""
+    """What was derived, without what depends on the order of the work and what is told of moments that were thinned out."""
     found = {}
+    attic = [number for (number,) in store.rows("select id from camera where name = ?", (ATTIC,))] or [0]
     for table in sorted(DERIVED):
         if table.startswith("words") or table in _INDEX:
             continue
         columns = [name for (name,) in store.rows("select name from pragma_table_info(?)", (table,))]
         kept = [name for name in columns if name not in _PLACES]
-        found[table] = Counter(store.rows(f"select {', '.join(kept)} from {table}"))
+        where = f" where camera <> {attic[0]}" if "camera" in kept else ""
+        found[table] = Counter(store.rows(f"select {', '.join(kept)} from {table}{where}"))
     return found
 
 
@@ -88,6 +94,13 @@ class Action:
     whole: bool = True  # one transaction: done or not; else several, and doing it again finishes it
 
 
+def _thin(store: Store, until: float) -> None:
+    """Let pictures and unimportant moments before an instant go."""
+    days = (utc_now() - until) / 86_400
+    store.transact(lambda memory: memory.execute("update trace set ingested = end") and None)  # long in the memory, too
+    thin_out(store, MemorySettings(keep_days=days, key_frame_days=days, min_free_gb=0))
+
+
 def _forget(store: Store, until: float) -> None:
     store.forget(store.forget_plan(Target(until=until)), RULES)
 
@@ -101,6 +114,20 @@ ACTIONS: dict[str, Action] = {
     "an import": Action(lambda store, given: store.upkeep(lambda files: importing.load(given, files, store.user))),
     "galleries": Action(lambda store, _: store.rebuild_galleries(RULES)),
     "forgetting": Action(lambda store, _: _forget(store, START + SEGMENT_S), whole=False),
+    "retention": Action(lambda store, _: _thin(store, START + 2 * SEGMENT_S + 1), whole=False),
+}
+
+
+def _restored(home: Path, folder: Path) -> None:
+    (copy,) = (folder / "copy").glob("[!.]*.rwbackup")
+    restore(copy, home, SETTINGS, replace=True)
+
+
+# What works on a memory that nobody has open, beside what may be there afterwards.
+APART: dict[str, Callable[[Path, Path], object]] = {
+    "a backup": lambda home, folder: backup.make(home, SETTINGS, folder / "backups", keep=2),
+    "a new key": lambda home, _: rekey(home, SETTINGS, KeySource.FILE),
+    "a restore": _restored,
 }
 
 
@@ -144,7 +171,70 @@ def fail_everywhere(folder: Path, *, stride: int = 1, only: tuple[str, ...] = ()
                         f"{name}, operation {at} of {operations}, {error.__name__}{' from then on' if stays else ''}"
                     )
                     report.failed += _fail(folder, base, given, action, disk, (at, error, stays), before, after, where)
+        for name, act in APART.items():
+            if not only or name in only:
+                _fail_apart(folder, base, name, act, disk, stride, report)
     return report
+
+
+def _fail_apart(
+    folder: Path,
+    base: Path,
+    name: str,
+    act: Callable[[Path, Path], object],
+    disk: FaultyDisk,
+    stride: int,
+    report: DiskReport,
+) -> None:
+    """Let the disk fail under what makes copies: the memory is whole, the old one or the new one, and so is every copy."""
+    (folder / "backups").mkdir(exist_ok=True)
+    (folder / "copy").mkdir(exist_ok=True)
+    if not list((folder / "copy").glob("[!.]*.rwbackup")):
+        backup.make(base, SETTINGS, folder / "copy")
+    later = _fresh(base, folder / "later")  # has a moment more than the backup
+    with Store.open(later) as store:
+        before = state(store)
+        store.commit(segment(3, who=1, frame=picture(3)))
+        now = state(store)
+    after = before if name == "a restore" else now
+
+    def whole(home: Path, where: str) -> State:
+        with Store.open(home) as store:
+            assert store.integrity() == [], where
+            found = state(store)
+        assert found in (now, after), f"{where}: {_different(found, now)}"
+        _look_at_copies(World(folder, home))
+        return found
+
+    operations = 0
+    at = 0
+    while at <= operations:
+        for error, stays in ((apsw.FullError, True), (apsw.FullError, False), (apsw.IOError, False)):
+            home = _fresh(later, folder / "home")
+            for old in (folder / "backups").iterdir():
+                old.unlink()
+            where = f"{name}, operation {at} of {operations}, {error.__name__}{' from then on' if stays else ''}"
+            disk.arm(at or 10**9, error, stays=stays)
+            try:
+                act(home, folder)
+                raised = False
+            except ReflectWorldError:
+                raised = True
+            operations = operations or disk.done
+            crashed = _fresh(home, folder / "crashed")
+            disk.disarm()
+            found = whole(home, where)
+            assert raised or found == after, where
+            if raised:
+                act(home, folder)
+                assert whole(home, f"{where}, again") == after
+            assert raised or name != "a backup" or list((folder / "backups").glob("[!.]*.rwbackup")), where
+            whole(crashed, f"{where}, after a crash")
+            if not at:
+                break
+            report.points[name] = report.points.get(name, 0) + 1
+            report.failed += raised
+        at += stride if at else 1
 
 
 def _clean(folder: Path, base: Path, given: Path, action: Action, disk: FaultyDisk) -> tuple[State, State, int]:
@@ -235,10 +325,12 @@ class World:
     """What must be true, as the killed processes said."""
 
     folder: Path
+    elsewhere: Path | None = None  # where the memory is
     committed: set[int] = field(default_factory=set)  # segments
     forgotten: int = 0  # segments before this
     name: str | None = None
     imported: bool = False
+    attic: set[int] = field(default_factory=set)  # moments of the attic that were not thinned out
     doing: tuple[str, Any] | None = None  # what was begun and not said to be done
     done: Counter[str] = field(default_factory=Counter)
     killed_in: Counter[str] = field(default_factory=Counter)
@@ -246,7 +338,7 @@ class World:
     @property
     def home(self) -> Path:
         """The folder of the memory."""
-        return self.folder / "home"
+        return self.elsewhere or self.folder / "home"
 
     def hear(self, said: tuple[str, str, Any]) -> None:
         """A process said that something begins or is done."""
@@ -263,6 +355,10 @@ class World:
             self.name = about
         elif what == "import":
             self.imported = True
+        elif what == "attic":
+            self.attic.add(about)
+        elif what == "retention":
+            self.attic = {one for one in self.attic if one >= about}
 
 
 class _Child:
@@ -284,6 +380,8 @@ class _Child:
             "backup": (2, self.backup),
             "rekey": (2, self.rekey),
             "forget": (1, self.forget),
+            "attic": (3, self.look_at_the_attic),
+            "retention": (2, self.retention),
         }
         self.about: Any = None
 
@@ -297,6 +395,8 @@ class _Child:
                 "commit": self.next_segment(),
                 "name": f"Name {self.dice.randrange(10**6)}",
                 "forget": self.oldest() + 1,
+                "attic": self.dice.randrange(10**5),
+                "retention": self.dice.randrange(10**5),
             }
             self.tell(name, about.get(name), self.ways[name][1])
 
@@ -341,6 +441,12 @@ class _Child:
         self.store.close()
         rekey(self.home, SETTINGS, KeySource.FILE)
         self.store = Store.open(self.home)
+
+    def look_at_the_attic(self) -> None:
+        self.store.commit(replayed(self.about, camera=ATTIC))
+
+    def retention(self) -> None:
+        _thin(self.store, START + self.about * SEGMENT_S)
 
     def forget(self) -> None:
         if self.about < self.next_segment() - 3:
@@ -420,7 +526,11 @@ def look(world: World) -> None:
         known = store.source(CAMERA, source().fingerprint, source().start)
         assert (known.next_segment if known else 0) == len(world.committed)
         for trace in store.traces(camera=CAMERA, limit=2):
-            assert store.key_frame(trace.key_frames[0]).width == 160
+            assert all(store.key_frame(number).width == 160 for number in trace.key_frames)
+        attic = {round((one.start - START) / SEGMENT_S) for one in store.traces(camera=ATTIC, limit=10**6)}
+        kept = world.attic if what != "retention" else {one for one in world.attic if one >= about}
+        assert kept <= attic <= world.attic | ({about} if what == "attic" else set()), world.doing
+        world.attic = attic
         imported = len(store.traces(camera=OTHER.camera, limit=100))
         assert imported in ((2,) if world.imported else (0, 2) if what == "import" else (0,))
         world.imported = world.imported or imported == 2

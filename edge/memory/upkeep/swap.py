@@ -82,7 +82,8 @@ def commit(home: Path, plan: Plan) -> None:
     folder = home / PART
     for path in folder.iterdir():
         sync(path)
-    write_private(folder / PLAN, orjson.dumps({"key": plan.key, "aside": plan.aside, "remove": plan.remove}))
+    steps = {"key": _within(home, plan.key), "aside": plan.aside, "remove": _within(home, plan.remove)}
+    write_private(folder / PLAN, orjson.dumps(steps))
     sync(folder)
     folder.rename(home / READY)
     sync(home)
@@ -116,13 +117,13 @@ def finish(home: Path) -> None:
             sync(home)
             (folder / name).replace(home / name)
     if plan.key is not None and (folder / "key").exists():
-        target = Path(plan.key)
+        target = home / plan.key
         if aside is not None and target.exists() and not (aside / "key").exists():
             write_private(aside / "key", target.read_bytes())
         write_private(target, (folder / "key").read_bytes())
         (folder / "key").unlink()
     if plan.remove is not None:
-        Path(plan.remove).unlink(missing_ok=True)
+        (home / plan.remove).unlink(missing_ok=True)
     sync(home)
     (folder / PLAN).unlink()
     folder.rmdir()
@@ -154,6 +155,13 @@ def check_alone(home: Path) -> None:
             ) from error
         finally:
             os.close(descriptor)
+
+
+def _within(home: Path, path: str | None) -> str | None:
+    """A path as it is inside the home, if it is: the home may be elsewhere when it is gone on with."""
+    if path is None or not Path(path).is_relative_to(home):
+        return path
+    return str(Path(path).relative_to(home))
 
 
 def _keep(path: Path, aside: Path) -> None:
