@@ -22,6 +22,7 @@ PHONE, DOG, CAT, SOMEBODY, ANNA, KNIFE, CUP = (
     "tell me when there is a knife",
     "tell me when I am holding a cup",
 )
+LEAVES = "tell me when Anna leaves"
 
 
 def met(rule: str, line: str) -> bool:
@@ -46,6 +47,7 @@ def met(rule: str, line: str) -> bool:
         (ANNA, "Anna and Ben were in the kitchen."),
         (KNIFE, "I took the knife."),
         (CUP, "I picked up the cup."),
+        (LEAVES, "Anna stood up and left."),
     ],
 )
 def test_what_a_sentence_tells_is_seen(rule: str, line: str) -> None:
@@ -68,6 +70,9 @@ def test_what_a_sentence_tells_is_seen(rule: str, line: str) -> None:
         (KNIFE, "We talked about whether the kitchen knife is sharp."),
         (KNIFE, "I want a knife."),
         (CUP, "I watched and Ben took a cup."),
+        (LEAVES, "I glanced to Anna's left."),
+        (LEAVES, "Anna turned left."),
+        (LEAVES, "Ben was on the left of Anna, on the left side."),
     ],
 )
 def test_what_is_somebody_elses_sought_supposed_or_denied_is_not(rule: str, line: str) -> None:

@@ -77,7 +77,8 @@ _ANIMALS: Final = frozenset(
 )  # of the detector's classes, those that do something themselves
 _APART: Final = 60  # characters between a subject and its relation, at most
 _LEFT: Final = re.compile(
-    r"\b(?:left|leaves?|leaving|went (?:out|away)|goes (?:out|away)|walk(?:s|ed) (?:out|away)|out of view)\b",
+    r"\b(?:(?<!['’]s )(?<!the )(?<!turn )(?<!turned )(?<!turns )(?<!turning )left"  # no direction
+    r"|leaves?|leaving|went (?:out|away)|goes (?:out|away)|walk(?:s|ed) (?:out|away)|out of view)\b",
     re.IGNORECASE,
 )
 _CAME: Final = re.compile(

@@ -102,7 +102,7 @@ def _placed(
             other = begins in (*people, "the", "a", "an", "my", "there", "another")
             goes_on = spoken_of and ((acts and not other) or bool({"it", "them"} & set(clause)))
             for at, word in enumerate(clause):
-                behind = clause[at + 1 : at + 5]
+                behind = clause[at + 1 : at + 7]
                 if word not in relation or not set(place) & set(behind):
                     continue
                 told = clause[: at + 1 + _first(behind, place)]
@@ -116,8 +116,9 @@ def _placed(
 
 
 def _does(name: str, verbs: str) -> Reading:
-    """A caption tells that somebody does something, without anybody else in between."""
-    pattern = re.compile(rf"\b{name}\b(?:\s+(?!and\b|not\b|{name}\b)[a-z']+){{0,3}}?\s+(?:{verbs})\b", re.IGNORECASE)
+    """A caption tells that somebody does something, without anybody else (a capital, a pronoun) in between."""
+    between = r"(?:\s+(?!not\b|didn|I\b|he\b|she\b|they\b|we\b|to\b|the\b|turn)[a-z']+){0,4}?"
+    pattern = re.compile(rf"\b{name}\b{between}\s+(?:{verbs})\b")
     return lambda segment: any(pattern.search(one["text"]) for one in segment["captions"])
 
 
