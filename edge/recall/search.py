@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from edge.memory import Store, index
 from edge.recall import ranking
-from edge.recall.pool import Pool
+from edge.recall.graph import Nearness, keys_of, relations_of
+from edge.recall.pool import Near, Pool
 from edge.recall.question import Question, rarity
 from edge.recall.ranking import Concept, Scores
 from edge.recall.when import prefer_hours
@@ -61,7 +62,18 @@ class Found:
 class Searcher:
     """Searches one memory; every call reads one state of it."""
 
-    def __init__(self, store: Store, embedder: Embedder | None, zone: tzinfo | None = None) -> None:
+    def __init__(
+        self, store: Store, embedder: Embedder | None, zone: tzinfo | None = None, *, graph: float = ranking.GRAPH
+    ) -> None:
+        """Prepare.
+
+        Args:
+            store: the memory.
+            embedder: of questions; None: words alone.
+            zone: whose calendar counts; None: the device's.
+            graph: weight of what the graph says; 0: it is not asked.
+        """
+        self._graph = graph
         self._store = store
         self._embedder = embedder
         self._zone = zone
@@ -97,7 +109,11 @@ class Searcher:
             inside = self._inside(question, corpus)
             prior = self._prior(question, corpus, now)
             first = inside if question.when.binds and not only_span else None
-            pool = Pool(connection, corpus, all_traces, concepts, prior, vector, key, k, first=first)
+            near = self._near(connection, question, where)
+            pool = Pool(
+                connection, corpus, all_traces, concepts, prior, vector, key, k, first=first, near=near,
+                near_weight=self._graph,
+            )  # fmt: skip
             return self._hits(connection, pool, question, inside, k, neighbours=neighbours)
 
     def concepts(self, connection: apsw.Connection, question: Question) -> tuple[Concept, ...]:
@@ -123,6 +139,12 @@ class Searcher:
             group = (index.entity_token(entity), *literal)
             found.setdefault(group, Concept(1.0, group))
         return tuple(found.values())
+
+    def _near(self, connection: apsw.Connection, question: Question, where: index.Filter) -> Near | None:
+        if not self._graph:
+            return None
+        near = Nearness(connection, self._store.user, keys_of(question), where.before, relations_of(question))
+        return near or None
 
     def _embed(self, question: Question) -> Vector | None:
         return None if self._embedder is None else self._embedder.embed([question.text])[0]

@@ -32,11 +32,14 @@ from edge.memory.tiers.graph_reads import Happening as Happening
 from edge.memory.tiers.graph_reads import Link as Link
 from edge.memory.tiers.graph_reads import Size as Size
 from edge.memory.tiers.graph_reads import bonds_of as bonds_of
+from edge.memory.tiers.graph_reads import fan as fan
 from edge.memory.tiers.graph_reads import find as find
 from edge.memory.tiers.graph_reads import happenings as happenings
 from edge.memory.tiers.graph_reads import in_traces as in_traces
 from edge.memory.tiers.graph_reads import keys_of as keys_of
+from edge.memory.tiers.graph_reads import links as links
 from edge.memory.tiers.graph_reads import links_of as links_of
+from edge.memory.tiers.graph_reads import named as named
 from edge.memory.tiers.graph_reads import size as size
 from edge.memory.tiers.graph_reads import strongest as strongest
 from edge.memory.tiers.graph_reads import weigh as weigh
@@ -56,8 +59,8 @@ create table graph_bond(
   relation text not null, object integer not null references graph_node(id) on delete cascade,
   moments integer not null default 0, days integer not null default 0, weight integer not null default 0,
   first real not null, last real not null, unique(subject, relation, object));
-create index graph_bond_subject on graph_bond(subject, weight);
-create index graph_bond_object on graph_bond(object, weight);
+create index graph_bond_subject on graph_bond(subject, relation, weight, object);
+create index graph_bond_object on graph_bond(object, relation, weight, subject);
 create table graph_triple(
   trace integer not null references trace(id) on delete cascade, bond integer not null references graph_bond(id) on delete cascade,
   at real not null, end real not null, hour integer not null, primary key(trace, bond)) without rowid;

@@ -29,6 +29,17 @@ _SURVIVOR: Final = (
 )
 
 
+_LINKS: Final = "select id, subject, relation, object, moments, days, weight, first, last from graph_bond"
+_WALKED: Final = tuple(one for one in Relation if one is not Relation.SEEN)
+_BY_VALUE: Final = {one.value: one for one in Relation}
+_FAN: Final = " union all ".join(
+    f"select * from (select id, {other}, relation, weight from graph_bond where {one} = ?1 and relation = '{relation}'"
+    " order by weight desc limit ?2)"
+    for one, other in (("subject", "object"), ("object", "subject"))
+    for relation in _WALKED
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Link:
     """One bond as it weighs between two nodes, by their ids."""
@@ -144,29 +155,72 @@ def links_of(
     Args:
         connection: any.
         node: its id.
-        most: at most so many; None: all.
+        most: at most so many of each relation; None: all.
         at: UTC POSIX seconds.
         relations: only these; empty: all.
     """
-    wanted = json.dumps([one.value for one in relations])
-    among = "and (?3 = '[]' or relation in (select value from json_each(?3)))"
-    columns = "select id, subject, relation, object, moments, days, weight, first, last from graph_bond"
-    found: list[Link] = []
-    for column in ("subject", "object"):
-        if at is None:
-            order = "order by weight desc, id limit ?2"
-            rows = fetch(
-                connection,
-                f"{columns} where {column} = ?1 {among} {order}",
-                (node, -1 if most is None else most, wanted),
-            )
-        else:
-            rows = fetch(connection, f"{columns} where {column} = ?1 and first <= ?2 {among}", (node, at, wanted))
-        found += [_link(row) for row in rows]
+    found = [
+        _link(row)
+        for column in ("subject", "object")
+        for relation in relations or Relation
+        for row in fetch(
+            connection,
+            f"{_LINKS} where {column} = ?1 and relation = ?2 and (?4 is null or first <= ?4) order by weight desc limit ?3",
+            (node, relation.value, -1 if most is None or at is not None else most, at),
+        )
+    ]
     if at is not None:
         found = _as_of(connection, found, at)
-    found.sort(key=lambda one: (-one.weight, one.first, one.relation, one.bond))
-    return found[:most]
+    found.sort(key=_heaviest)
+    return found
+
+
+def links(connection: apsw.Connection, bonds: Iterable[int], at: float | None = None) -> list[Link]:
+    """Some bonds (ids) as they weigh."""
+    rows = fetch(connection, f"{_LINKS} where id {_AMONG}", (json.dumps(sorted(set(bonds))),))
+    found = [_link(row) for row in rows]
+    return found if at is None else _as_of(connection, found, at)
+
+
+def fan(
+    connection: apsw.Connection, node: int, most: int, at: float | None = None
+) -> list[tuple[int, int, Relation, int]]:
+    """The heaviest bonds of a node, so many of each relation in each direction; what a camera sees is left out.
+
+    Returns:
+        (bond, the node at its other end, relation, weight in thousandths)
+    """
+    if at is None:
+        return [
+            (bond, other, _BY_VALUE[relation], weight)
+            for bond, other, relation, weight in fetch(connection, _FAN, (node, most))
+        ]
+    return [
+        (link.bond, link.other(node), link.relation, link.weight)
+        for column in ("subject", "object")
+        for relation in _WALKED
+        for link in _heaviest_then(connection, node, column, relation, most, at)
+    ]
+
+
+def _heaviest_then(
+    connection: apsw.Connection, node: int, column: str, relation: Relation, most: int, at: float
+) -> list[Link]:
+    """The bonds of one relation that were the heaviest at a moment.
+
+    None weighed more then than it weighs now, so that it ends where all that follow weigh less now than the lightest of those
+    that were the heaviest then.
+    """
+    found: list[Link] = []
+    order = f"{_LINKS} where {column} = ? and relation = ? and first <= ? order by weight desc"
+    for row in connection.execute(order, (node, relation.value, at)):
+        link = _link(row)
+        if len(found) == most and link.weight < found[-1].weight:
+            break
+        found += _as_of(connection, [link], at)
+        found.sort(key=_heaviest)
+        del found[most:]
+    return found
 
 
 def bonds_of(
@@ -179,11 +233,11 @@ def bonds_of(
     most: int = 50,
 ) -> list[Bond]:
     """The bonds of some nodes (ids) that stand for one thing, the heaviest first; a pair that says the same is one bond."""
-    links: dict[int, Link] = {}
+    found: dict[int, Link] = {}
     several = most if len(nodes) == 1 else None
     for node in nodes:
-        links |= {link.bond: link for link in links_of(connection, node, several, at, relations)}
-    return _named(connection, links.values())[:most]
+        found |= {link.bond: link for link in links_of(connection, node, several, at, relations)}
+    return named(connection, found.values())[:most]
 
 
 def strongest(connection: apsw.Connection, user: str, most: int, at: float | None = None) -> list[Bond]:
@@ -195,8 +249,8 @@ def strongest(connection: apsw.Connection, user: str, most: int, at: float | Non
         " and (?3 is null or b.first <= ?3) order by b.weight desc, b.id limit iif(?3 is null, ?2, -1)",
         (user, most, at),
     )
-    links = [_link(row) for row in rows]
-    return _named(connection, links if at is None else _as_of(connection, links, at))[:most]
+    found = [_link(row) for row in rows]
+    return named(connection, found if at is None else _as_of(connection, found, at))[:most]
 
 
 def happenings(
@@ -231,15 +285,22 @@ def happenings(
     return found[:most]
 
 
-def in_traces(connection: apsw.Connection, traces: Iterable[int]) -> list[tuple[int, Link, float]]:
-    """The triples of some moments: (trace, bond with its counts now, UTC POSIX seconds)."""
+def in_traces(
+    connection: apsw.Connection, traces: Iterable[int], nodes: Collection[int], at: float | None = None
+) -> list[tuple[int, Link]]:
+    """The triples of some moments that have to do with any of some nodes: (trace, bond as it weighs)."""
     rows = fetch(
         connection,
-        "select x.trace, x.at, b.id, b.subject, b.relation, b.object, b.moments, b.days, b.weight, b.first, b.last"
-        f" from graph_triple x join graph_bond b on b.id = x.bond where x.trace {_AMONG} order by x.trace, x.bond",
-        (json.dumps(sorted(set(traces))),),
+        "select x.trace, b.id, b.subject, b.relation, b.object, b.moments, b.days, b.weight, b.first, b.last"
+        " from graph_triple x join graph_bond b on b.id = x.bond"
+        " where x.trace in (select value from json_each(?1)) and (?2 is null or x.end <= ?2) order by x.trace, x.bond",
+        (json.dumps(sorted(set(traces))), at),
     )
-    return [(trace, _link(rest), when) for trace, when, *rest in rows]
+    near = [(row[0], row[1:]) for row in rows if row[2] in nodes or row[4] in nodes]
+    known = {row[0]: row for _, row in near}
+    weighed = [_link(row) for row in known.values()]
+    then = {link.bond: link for link in (weighed if at is None else _as_of(connection, weighed, at))}
+    return [(trace, then[row[0]]) for trace, row in near]
 
 
 # -- pieces -----------------------------------------------------------------------------------------------------------
@@ -250,9 +311,13 @@ def _link(row: Sequence[Any]) -> Link:
     return Link(number, subject, Relation(relation), other, moments, days, weight, first, last)
 
 
-def _as_of(connection: apsw.Connection, links: Iterable[Link], at: float) -> list[Link]:
+def _heaviest(link: Link) -> tuple[int, float, str, int]:
+    return -link.weight, link.first, link.relation, link.bond
+
+
+def _as_of(connection: apsw.Connection, some: Iterable[Link], at: float) -> list[Link]:
     """Bonds as they were at a moment; those that had not been so are left out."""
-    known = list(links)
+    known = list(some)
     later = {link.bond: link for link in known if link.last > at}
     if not later:
         return known
@@ -300,9 +365,9 @@ def _part_of_day(connection: apsw.Connection, bond: int, day: int, at: float) ->
     return moments, first, last
 
 
-def _named(connection: apsw.Connection, links: Iterable[Link]) -> list[Bond]:
+def named(connection: apsw.Connection, some: Iterable[Link]) -> list[Bond]:
     """Bonds between keys; rows that say the same are one."""
-    known = list(links)
+    known = list(some)
     keys = keys_of(connection, {node for link in known for node in (link.subject, link.object)})
     groups: dict[tuple[Key, Relation, Key], list[Link]] = {}
     for link in known:

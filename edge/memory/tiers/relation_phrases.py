@@ -29,6 +29,7 @@ from edge.memory.tiers.relation_words import (
     thing,
 )
 from edge.types.mentions import render
+from edge.types.vocabulary import labels_for
 
 ME: Final = "me"
 _PERSON = re.compile(r"⟦(\d+)⟧")
@@ -384,7 +385,7 @@ class _Reading:
             return True
         if word in VERBS and (after or not determined) and not self._noun(at, determined=determined):
             return True
-        return word.endswith("ly") and len(word) > 4 and not determined
+        return word.endswith(("ly", "ing", "ed")) and len(word) > 4 and not (determined or labels_for(word))
 
     def _noun(self, at: int, *, determined: bool) -> bool:
         """Whether a word that may be a verb ends a noun phrase: "the frying pan", "a chopping board" go on."""

@@ -171,6 +171,7 @@ STOPS: Final = (
         today yesterday tomorrow tonight later soon okay ok yes yeah oh um uh hey well right please during through across against
         along past above below under underneath over between among without within outside beyond off up down out away back next
         forgotten forward forwards backward backwards upward upwards downward downwards ahead straight
+        whether yet like both either neither though although unless since
         """.split()  # noqa: SIM905
     )
     | AUXILIARIES
@@ -198,6 +199,20 @@ QUESTION_WORDS: Final = frozenset(
     "who whom whose what which where when why how is are do does did can could will would shall should has have".split()  # noqa: SIM905
 )
 
+_PLURAL_ONLY: Final = frozenset(
+    """
+    clothes glasses sunglasses pants trousers jeans shorts pyjamas tights headphones earphones groceries goods scissors tweezers
+    pliers binoculars stairs news species series lens bus gas canvas atlas
+    """.split()  # noqa: SIM905
+)
+_IRREGULAR_PLURALS: Final = {
+    "feet": "foot", "teeth": "tooth", "mice": "mouse", "geese": "goose", "children": "child", "men": "man", "women": "woman",
+    "shelves": "shelf", "knives": "knife", "leaves": "leaf", "loaves": "loaf", "halves": "half", "wolves": "wolf",
+    "scarves": "scarf", "calves": "calf", "lives": "life", "movies": "movie", "cookies": "cookie", "selfies": "selfie",
+    "hoodies": "hoodie", "pies": "pie", "ties": "tie", "shoes": "shoe", "caches": "cache", "axes": "axe", "toes": "toe",
+    "aches": "ache", "toothaches": "toothache", "headaches": "headache",
+}  # fmt: skip
+
 
 @lru_cache(maxsize=65536)
 def thing(phrase: str) -> str | None:
@@ -223,15 +238,18 @@ def thing(phrase: str) -> str | None:
     word = singular(words[-1])
     if word in NO_THING and len(words) > 1:  # "a puzzle piece"
         return thing(" ".join(words[:-1]))
-    plain = word.replace("-", "").replace("'", "").replace("’", "")
-    if len(word) < 3 or not plain.isalpha() or word in NO_THING or word in STOPS or word in DETERMINERS:
+    if len(word) < 3 or not word.replace("-", "").isalpha() or word in NO_THING or word in STOPS or word in DETERMINERS:
         return None
     return None if word.endswith("ly") and len(word) > 4 else word
 
 
 @lru_cache(maxsize=65536)
 def singular(word: str) -> str:
-    """A noun without its regular ending of the plural."""
+    """A noun without the ending of its plural; what has no singular stays."""
+    if word in _PLURAL_ONLY:
+        return word
+    if word in _IRREGULAR_PLURALS:
+        return _IRREGULAR_PLURALS[word]
     if len(word) > 4 and word.endswith("ies"):
         return word[:-3] + "y"
     if len(word) > 4 and re.search(r"(?:s|x|z|ch|sh)es$", word):

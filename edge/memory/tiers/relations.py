@@ -161,7 +161,14 @@ def spoken_of(words: str) -> Iterator[str]:
             at = max(end, at + 1)
             continue
         word = tokens[at]
-        if at and word[:1].isupper() and word[1:].islower() and len(word) > 2 and lower[at] not in STOPS:
+        if (
+            at
+            and word[:1].isupper()
+            and word[1:].islower()
+            and len(word) > 2
+            and word.isalpha()
+            and lower[at] not in STOPS
+        ):
             if tokens[at - 1][0].isalnum():  # not at the beginning of a sentence
                 yield thing(word) or word if labels_for(word) else word
         elif lower[at] not in VERBS and lower[at] not in STOPS:
