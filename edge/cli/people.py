@@ -17,11 +17,12 @@ from edge.cli.console import (
     say,
     settings_for,
 )
+from edge.cli.known import fact_json, said_fact
 from edge.clock import iso, to_local
 from edge.errors import NotFoundError, UserError
 from edge.identity import name_entity
 from edge.memory import Store
-from edge.recall import facts_about
+from edge.recall import Aspect, profile
 from edge.types.records import EntityRecord, Kind, parse_id, public_id
 
 app = typer.Typer(name="people", help="Who is remembered, and what they are called.", no_args_is_help=True)
@@ -65,9 +66,15 @@ def show(who: WhoArgument, json: JsonOption = False, home: HomeOption = None) ->
             return
         say(f"{person.title} ({public_id(Kind.ENTITY, person.id)}, {person.kind.value})")
         say(f"  name: {_name_source(person)}")
-        for fact in facts_about(store, person.id):
-            until = "" if fact.until is None else f" until {_local(fact.until)}"
-            say(f"  {fact.text}{until} [{', '.join(fact.sources)}]")
+        known = profile(store, person.id)
+        for title, found in (
+            *((f"{aspect.value}s", known.by_aspect[aspect]) for aspect in Aspect if aspect is not Aspect.IDENTITY),
+            ("before", known.past),
+        ):
+            if found:
+                say(f"  {title}:")
+                for fact in found:
+                    say(f"    {said_fact(fact)}")
         say(f"  seen {person.sightings} {'time' if person.sightings == 1 else 'times'}:")
         for seen in store.observations(entity=person.id, limit=20):
             say(f"    {_local(seen.start)}–{to_local(seen.end):%H:%M:%S}  {seen.camera}  {seen.text}")
@@ -138,15 +145,7 @@ def person_json(store: Store, person: EntityRecord) -> dict[str, object]:
         "kind": person.kind.value,
         "first_seen": iso(person.first_seen),
         "last_seen": iso(person.last_seen),
-        "facts": [
-            {
-                "text": fact.text,
-                "since": None if fact.since is None else iso(fact.since),
-                "until": None if fact.until is None else iso(fact.until),
-                "sources": list(fact.sources),
-            }
-            for fact in facts_about(store, person.id)
-        ],
+        "facts": [fact_json(fact) for fact in profile(store, person.id).facts],
         "sightings": [
             {
                 "id": public_id(Kind.OBSERVATION, seen.id),

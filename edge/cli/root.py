@@ -15,6 +15,8 @@ from edge.cli import (
     config,
     corrections,
     devices,
+    facts,
+    feedback,
     forget,
     jobs,
     models,
@@ -67,8 +69,10 @@ app.command(rich_help_panel=_WATCH)(forget.pause)
 app.command(rich_help_panel=_WATCH)(forget.resume)
 
 app.command(rich_help_panel=_ASK)(recall.ask)
+app.command(rich_help_panel=_ASK)(feedback.feedback)
 app.command(rich_help_panel=_ASK)(recall.search)
 app.command(rich_help_panel=_ASK)(recall.timeline)
+app.add_typer(facts.app, name="facts", rich_help_panel=_ASK)
 app.add_typer(scene.app, name="scene", rich_help_panel=_ASK)
 app.command(rich_help_panel=_ASK)(scene.frames)
 app.add_typer(corrections.app, name="people", rich_help_panel=_ASK)  # with what `edge.cli.people` has

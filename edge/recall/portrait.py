@@ -1,187 +1,209 @@
-"""What is known of a person, drawn from their sightings and words when it is asked for.
+"""What is known of somebody, put together for whoever looks at them: attributes, preferences, relations, habits, best face.
 
-Nothing here is kept: each fact is counted from what the memory holds now, so that it follows every correction and everything
-that is forgotten at once. It looks at the latest `LATEST` moments and utterances, so that it costs the same after years.
-
-Facts rest on repetition (a habit is one on at least `DAYS` different days) or on the person's own words ("I work at …"). A
-question, an "if" and somebody else's words are nobody's statement about themselves.
+One view on the facts that the memory derives (`edge.memory.tiers.facts`): nothing is counted or kept here.
 """
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date, tzinfo
+from datetime import tzinfo
+from enum import StrEnum
 from typing import Final
 
-from edge.clock import to_local
-from edge.memory import Store
-from edge.types.records import Kind, Sighting, UtteranceRecord, public_id
+import apsw
 
-LATEST: Final = 1000
-DAYS: Final = 3
-_MOST: Final = 0.6  # share that makes something usual
-_WINDOW_H: Final = 3
-_SOURCES: Final = 5  # ids that a fact cites, the latest
+from edge.errors import NotFoundError
+from edge.memory import Store
+from edge.memory.tiers import facts_reads
+from edge.memory.tiers.facts_runs import COMPANY, COUNTED, NAME
+from edge.memory.tiers.facts_said import DISLIKES, FAVOURITE, LIKES, RELATIVES
+from edge.types.records import Kind, mentioned, parse_id, public_id, render
+
+UNKNOWN: Final = "someone"  # who is mentioned and no longer known
+
+
+class Aspect(StrEnum):
+    """What side of somebody a fact tells of."""
+
+    IDENTITY = "identity"  # what they are called
+    ATTRIBUTE = "attribute"  # what they are and do, where they live
+    PREFERENCE = "preference"  # what they like
+    RELATION = "relation"  # whom they have and whom they are with
+    HABIT = "habit"  # where and when they are usually seen
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One thing known of a person."""
+    """One thing that is or was so, as people read it."""
 
-    text: str
-    since: float | None  # UTC POSIX seconds of the first ground; None: not of a time
-    until: float | None  # UTC POSIX seconds from which something else was so; None: it is so now
-    sources: tuple[str, ...]  # public ids, the latest first
+    id: str  # f12
+    kind: str
+    aspect: Aspect
+    about: str | None  # id of whom; None: of things
+    subject: str  # their title, or "The cup"
+    text: str  # what follows the subject, with the names of people put in: "works at the bakery"
+    importance: float  # 0..1
+    since: float | None  # UTC POSIX seconds; None: of no time, or it is not known since when
+    until: float | None  # UTC POSIX seconds from which it was so no more; None: it is so
+    protected: bool  # no job changes it
+    source: str  # said, model, counted or name
+    sources: tuple[str, ...]  # public ids of what it rests on, the latest first
+
+    @property
+    def sentence(self) -> str:
+        """The whole of it."""
+        return f"{self.subject} {self.text}."
 
 
 @dataclass(frozen=True, slots=True)
-class _Saying:
-    """A way in which people say something of themselves."""
+class Profile:
+    """Somebody, as far as they are known."""
 
-    pattern: re.Pattern[str]
-    text: str  # with {}
-    single: bool  # a new value takes the place of the old one
-
-
-_END = r"(?=\s*(?:[.,;!?]|$|\b(?:and|but|because|so|now|since|for|with|when|while|though|anymore|these days)\b))"
-_VALUE = rf"(?P<value>[\w'’&.-]+(?: (?!and\b|but\b|because\b|so\b|now\b)[\w'’&-]+){{0,4}}?){_END}"
-
-
-def _saying(pattern: str, text: str, *, single: bool) -> _Saying:
-    return _Saying(re.compile(rf"\b{pattern} {_VALUE}", re.IGNORECASE), text, single)
+    entity: int
+    title: str
+    first_seen: float  # UTC POSIX seconds
+    last_seen: float
+    face: int | None  # id of the best picture of their face
+    facts: tuple[Fact, ...]  # what is so now first
+    by_aspect: dict[Aspect, tuple[Fact, ...]]  # what is so now
+    past: tuple[Fact, ...]  # what was so, the latest first
 
 
-_SAYINGS: Final = (
-    _saying(r"I (?:now )?(?:work|am working|['’]m working) (?:at|for)", "works at {}", single=True),
-    _saying(r"I(?: am|['’]m) (?:working|employed) as an?", "works as {}", single=True),
-    _saying(r"I(?: now)? (?:live|am living|['’]m living) (?:in|at)", "lives in {}", single=True),
-    _saying(r"I(?:['’]ve| have)?(?: just)? moved to", "lives in {}", single=True),
-    _saying(r"I(?: am|['’]m| come) (?:originally )?from", "is from {}", single=True),
-    _saying(r"I(?: really| also)? (?:like|love|enjoy)", "likes {}", single=False),
-    _saying(r"I(?: really)? (?:hate|dislike|can['’]t stand)", "dislikes {}", single=False),
-    _saying(r"I(?: am|['’]m) allergic to", "is allergic to {}", single=False),
-    _saying(r"my birthday is(?: on)?", "has a birthday on {}", single=True),
-    _saying(r"my favou?rite (?:colou?r|food|book|film|movie|song|game) is", "has {} as a favourite", single=False),
-)
-_NOT_MEANT: Final = re.compile(
-    r"\?|\b(?:if|would|wish|imagine|pretend|suppose|maybe|said|says|told|used to|when I was)\b|n['’]t\b|\bnot\b|\bnever\b",
-    re.IGNORECASE,
-)
-_NOTHING: Final = frozenset(("it", "that", "this", "you", "him", "her", "them", "to", "how", "what"))
-
-
-def facts_about(store: Store, entity: int, zone: tzinfo | None = None) -> list[Fact]:
-    """What is known of a person, what is so now first.
+def profile(store: Store, entity: int, *, at: float | None = None, zone: tzinfo | None = None) -> Profile:
+    """What is known of a person.
 
     Args:
         store: the memory.
         entity: their id.
-        zone: whose calendar counts; None: the device's.
+        at: as it was known at this time (UTC POSIX seconds); None: now.
+        zone: whose clock hours are told by; None: the device's.
 
     Raises:
         NotFoundError: nobody has this id.
     """
-    store.entity(entity)
-    sightings = store.sightings(entity, LATEST)[-LATEST:]
-    found = [*_places(sightings, zone), *_hours(sightings, zone), *_company(store, entity, sightings)]
-    found += _said(store.utterances(speaker=entity, limit=LATEST))
-    return sorted(found, key=lambda fact: (fact.until is not None, -(fact.until or 0.0)))
+    person = store.entity(entity)
+    found = known_facts(store, entity=entity, at=at, zone=zone)
+    now = [one for one in found if one.until is None]
+    best = store.rows(
+        "select r.id from gallery g join crop r on r.gallery = g.id where g.entity = ? order by g.quality desc, g.slot limit 1",
+        (entity,),
+    )
+    return Profile(
+        entity,
+        person.title,
+        person.first_seen,
+        person.last_seen,
+        int(best[0][0]) if best else None,
+        tuple(found),
+        {aspect: tuple(one for one in now if one.aspect is aspect) for aspect in Aspect},
+        tuple(one for one in found if one.until is not None),
+    )
 
 
-def _places(sightings: Sequence[Sighting], zone: tzinfo | None) -> list[Fact]:
-    by_camera = Counter(one.camera for one in sightings)
-    if len(by_camera) < 2:
-        return []  # that somebody is seen where the only camera is says nothing
-    camera, count = by_camera.most_common(1)[0]
-    there = [one for one in sightings if one.camera == camera]
-    if count / len(sightings) < _MOST or len(_days(there, zone)) < DAYS:
-        return []
-    return [_fact(f"is mostly seen by the camera {camera} ({count} of {len(sightings)} moments)", there)]
+def known_facts(
+    store: Store,
+    *,
+    entity: int | None = None,
+    label: str | None = None,
+    kinds: Sequence[str] | None = None,
+    at: float | None = None,
+    history: bool = True,
+    limit: int = 1000,
+    zone: tzinfo | None = None,
+) -> list[Fact]:
+    """Facts with what they rest on, what is so now first. Arguments as of `edge.memory.tiers.facts_reads.facts`."""
+    with store.reading() as connection:
+        found = facts_reads.facts(
+            connection,
+            store.user,
+            entity=entity,
+            label=label,
+            kinds=kinds,
+            at=at,
+            history=history,
+            limit=limit,
+            zone=zone,
+        )
+        return told(store, connection, found, at)
 
 
-def _hours(sightings: Sequence[Sighting], zone: tzinfo | None) -> list[Fact]:
-    days: dict[tuple[date, int], Sighting] = {}
-    for one in sightings:
-        local = to_local(one.start, zone)
-        days.setdefault((local.date(), local.hour), one)
-    every = {day for day, _ in days}
-    if len(every) < DAYS:
-        return []
-    best: tuple[int, int] = (0, 0)
-    for begin in range(24 - _WINDOW_H + 1):
-        inside = {day for day, hour in days if begin <= hour < begin + _WINDOW_H}
-        best = max(best, (len(inside), -begin))
-    count, begin = best[0], -best[1]
-    # All day long is no habit: most of what is seen must lie in the window, too.
-    within = [one for (_, hour), one in days.items() if begin <= hour < begin + _WINDOW_H]
-    if count < DAYS or count / len(every) < _MOST or len(within) / len(days) < _MOST:
-        return []
+def told(
+    store: Store, connection: apsw.Connection, found: Iterable[facts_reads.Fact], at: float | None = None
+) -> list[Fact]:
+    """Facts as people read them, with what they rest on."""
+    kept = list(found)
+    titles = store.titles({who for one in kept for who in mentioned(one.sentence)})
+
+    def title(who: int) -> str:
+        return titles.get(who, UNKNOWN)
+
     return [
-        _fact(f"is usually seen between {begin} and {begin + _WINDOW_H} o'clock ({count} of {len(every)} days)", within)
+        Fact(
+            one.item,
+            one.kind,
+            aspect_of(one.kind),
+            None if one.entity is None else public_id(Kind.ENTITY, one.entity),
+            render(facts_reads.subject_words(one.entity, one.label), title),
+            _within(one.text, title),
+            one.importance,
+            one.valid_from,
+            one.valid_to,
+            one.protected,
+            one.source,
+            facts_reads.sources(connection, one, at=at),
+        )
+        for one in kept
     ]
 
 
-def _company(store: Store, entity: int, sightings: Sequence[Sighting]) -> list[Fact]:
-    if not sightings:
-        return []
-    traces = {one.trace: one for one in sightings}
-    ids = "[" + ",".join(map(str, traces)) + "]"
-    rows = store.rows(
-        "select entity, trace from participation where trace in (select value from json_each(?)) and entity <> ?",
-        (ids, entity),
-    )
-    together: dict[int, list[Sighting]] = {}
-    for other, trace in rows:
-        together.setdefault(int(other), []).append(traces[int(trace)])
-    titles = store.titles(together)
-    found = []
-    for other, shared in sorted(together.items(), key=lambda item: (-len(item[1]), item[0]))[:5]:
-        if other in titles and len(shared) >= DAYS and len(shared) / len(traces) >= 0.3:
-            often = f"({len(shared)} of {len(traces)} moments)"
-            found.append(_fact(f"is often with {titles[other]} {often}", sorted(shared, key=lambda one: one.start)))
+def aspect_of(kind: str) -> Aspect:
+    """What side of somebody a kind of fact tells of."""
+    if kind == NAME:
+        return Aspect.IDENTITY
+    if kind in (LIKES, DISLIKES) or kind.startswith(FAVOURITE):
+        return Aspect.PREFERENCE
+    if kind == COMPANY or kind in RELATIVES.values():
+        return Aspect.RELATION
+    return Aspect.HABIT if kind in COUNTED else Aspect.ATTRIBUTE
+
+
+def _within(text: str, title: Callable[[int], str]) -> str:
+    """A predicate with titles put in: it does not begin a sentence."""
+    return render(f"x {text}", title)[2:]
+
+
+def one_fact(store: Store, item: str, zone: tzinfo | None = None) -> Fact:
+    """A fact by its public id.
+
+    Raises:
+        NotFoundError: there is none of this id.
+    """
+    with store.reading() as connection:
+        return told(store, connection, [_found(store, connection, item, zone)])[0]
+
+
+def fact_history(store: Store, item: str, zone: tzinfo | None = None) -> list[Fact]:
+    """A fact with all that took its place or whose place it took, in the order of time.
+
+    Raises:
+        NotFoundError: there is none of this id.
+    """
+    with store.reading() as connection:
+        one = _found(store, connection, item, zone)
+        among = facts_reads.facts(connection, store.user, entity=one.entity, label=one.label, zone=zone)
+        same = [other for other in among if other.slot == one.slot and other.subject == one.subject]
+        return told(store, connection, sorted(same, key=lambda other: (other.known, other.id)))
+
+
+def _found(store: Store, connection: apsw.Connection, item: str, zone: tzinfo | None) -> facts_reads.Fact:
+    try:
+        kind, number = parse_id(item)
+    except ValueError:
+        kind, number = Kind.FACT, 0
+    found = None
+    if kind is Kind.FACT and 0 < number < 2**63:
+        found = facts_reads.fact(connection, store.user, number, zone)
+    if found is None:
+        raise NotFoundError(item, f"There is no fact {item[:40]}; `reflectworld facts list` shows what is known.")
     return found
-
-
-def _said(utterances: Sequence[UtteranceRecord]) -> list[Fact]:
-    claims: dict[str, list[tuple[float, str, str]]] = {}  # of each kind: when, value, utterance
-    for heard in sorted(utterances, key=lambda one: (one.start, one.id)):
-        for sentence in re.findall(r"[^.!?]+[.!?]?", heard.text):
-            if _NOT_MEANT.search(sentence):
-                continue
-            for saying in _SAYINGS:
-                match = saying.pattern.search(sentence)
-                value = match["value"].strip(" .'’") if match is not None else ""
-                if value and value.split()[0].lower() not in _NOTHING:
-                    claims.setdefault(saying.text, []).append((heard.start, value, public_id(Kind.UTTERANCE, heard.id)))
-    found = []
-    single = {saying.text: saying.single for saying in _SAYINGS}
-    for text, said in claims.items():
-        runs: list[list[tuple[float, str, str]]] = []
-        if single[text]:
-            for claim in said:  # in the order of time: a new value ends the one before
-                if runs and runs[-1][0][1].casefold() == claim[1].casefold():
-                    runs[-1].append(claim)
-                else:
-                    runs.append([claim])
-        else:
-            by_value: dict[str, list[tuple[float, str, str]]] = {}
-            for claim in said:
-                by_value.setdefault(claim[1].casefold(), []).append(claim)
-            runs = list(by_value.values())
-        for place, run in enumerate(runs):
-            until = runs[place + 1][0][0] if single[text] and place + 1 < len(runs) else None
-            sources = tuple(item for _, _, item in reversed(run[-_SOURCES:]))
-            found.append(Fact(text.format(run[-1][1]), run[0][0], until, sources))
-    return found
-
-
-def _fact(text: str, grounds: Sequence[Sighting]) -> Fact:
-    latest = [public_id(Kind.TRACE, one.trace) for one in grounds[-_SOURCES:]]
-    return Fact(text, min(one.start for one in grounds), None, tuple(reversed(latest)))
-
-
-def _days(sightings: Sequence[Sighting], zone: tzinfo | None) -> set[date]:
-    return {to_local(one.start, zone).date() for one in sightings}

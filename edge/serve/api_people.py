@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
 from edge.clock import iso
 from edge.errors import NotFoundError
 from edge.memory import Store
-from edge.recall import facts_about
+from edge.recall import Fact, profile
 from edge.serve import inputs, shapes
 from edge.serve.context import Context
 from edge.serve.forms import Face, NameHeard, NewName, Page, Person, PersonFact, WholePerson
@@ -118,6 +118,20 @@ def _person(record: EntityRecord, crop: int | None) -> dict[str, object]:
     }
 
 
+def fact_form(one: Fact) -> dict[str, Any]:
+    """The members that all forms of a fact have."""
+    return {
+        "id": one.id,
+        "kind": one.kind,
+        "aspect": one.aspect.value,
+        "importance": round(one.importance, 3),
+        "text": one.text,
+        "since": shapes.when(one.since),
+        "until": shapes.when(one.until),
+        "sources": list(one.sources),
+    }
+
+
 def _whole(store: Store, number: int, limit: int) -> WholePerson:
     record = store.entity(number)
     crops = store.crops(number)
@@ -131,12 +145,7 @@ def _whole(store: Store, number: int, limit: int) -> WholePerson:
             )
             for crop in crops
         ],
-        facts=[
-            PersonFact(
-                text=one.text, since=shapes.when(one.since), until=shapes.when(one.until), sources=list(one.sources)
-            )
-            for one in facts_about(store, number)
-        ],
+        facts=[PersonFact(**fact_form(one)) for one in profile(store, number).facts],
         sightings=[shapes.seen(one) for one in store.observations(entity=number, limit=limit)],
         utterances=[shapes.words(one) for one in store.utterances(speaker=number, limit=limit)],
         names_heard=[

@@ -19,6 +19,8 @@ from edge.serve.access import admit, requires
 from edge.serve.api_ask import ask_router
 from edge.serve.api_cameras import cameras_router
 from edge.serve.api_corrections import corrections_router
+from edge.serve.api_facts import facts_router
+from edge.serve.api_feedback import feedback_router
 from edge.serve.api_keep import keep_router
 from edge.serve.api_moments import moments_router
 from edge.serve.api_people import people_router
@@ -102,10 +104,12 @@ def build_app(
         moments_router(context),
         timeline_router(context),
         scenes_router(context),
+        facts_router(context),
         people_router(context),
         corrections_router(context),
         keep_router(context),
         ask_router(context),
+        feedback_router(context),
         voice_router(context),
         rules_router(context),
         cameras_router(context),

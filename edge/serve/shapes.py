@@ -9,7 +9,7 @@ from edge.memory import Store
 from edge.memory.tiers import scene_reads, scene_words
 from edge.memory.tiers.timeline import Node
 from edge.memory.tiers.working import Working as WorkingMemory
-from edge.recall import Answer, Result
+from edge.recall import Answer, Result, looked_at
 from edge.serve.forms import (
     Answered,
     Camera,
@@ -17,6 +17,7 @@ from edge.serve.forms import (
     Found,
     KeyFrame,
     Line,
+    Looked,
     Mark,
     Moment,
     Seen,
@@ -244,7 +245,21 @@ def answered(answer: Answer) -> Answered:
         cited=list(answer.cited),
         evidence=[found(result) for result in answer.evidence],
         notes=list(answer.notes),
+        understood=answer.understood,
+        silent=answer.silent,
         rounds=answer.rounds,
+        looks=[
+            Looked(
+                memory=look.memory,
+                where=looked_at(look),
+                query=look.query,
+                why=look.why,
+                brought=look.brought,
+                helped=look.helped,
+            )
+            for look in answer.looks
+        ],
+        id=answer.id,
         ms=round(answer.milliseconds, 2),
     )
 

@@ -1,7 +1,8 @@
 """What memory keeps: its ids, kinds and texts, and the records that come out. What goes in is in `drafts`.
 
 Ids are integers inside and have a letter before them outside (`public_id`): t12 a trace, p3 a person or another entity,
-o7 an observation, u9 an utterance, k4 a key frame, d5 a decision, n2 a node of the timeline, j6 a job, q8 an answer. They are never used again.
+o7 an observation, u9 an utterance, k4 a key frame, d5 a decision, n2 a node of the timeline, j6 a job, q8 an answer. They are never used
+again.
 """
 
 from __future__ import annotations

@@ -5,9 +5,10 @@ Times are ISO 8601 with the offset of the device's zone.
 
 from __future__ import annotations
 
-from edge.serve.forms.answers import Answered, Found, Question
+from edge.serve.forms.answers import Answered, Found, Judged, Judgement, Looked, Question
 from edge.serve.forms.base import Form, Line, Page, Who, Words
 from edge.serve.forms.cameras import Camera, NewCamera
+from edge.serve.forms.facts import OneFact, WholeFact
 from edge.serve.forms.keeping import Forget, ForgetPreview, ForgetThis, NewPause, Paused
 from edge.serve.forms.moments import Day, DayCount, DayMoment, KeyFrame, Mark, Moment, Seen, WholeMoment, Why
 from edge.serve.forms.people import (
@@ -41,8 +42,11 @@ __all__ = [
     "Form",
     "Found",
     "Jobs",
+    "Judged",
+    "Judgement",
     "KeyFrame",
     "Line",
+    "Looked",
     "Mark",
     "Memory",
     "Moment",
@@ -54,6 +58,7 @@ __all__ = [
     "NewSplit",
     "Notification",
     "OneCorrection",
+    "OneFact",
     "OneRule",
     "OrderText",
     "Ordered",
@@ -68,6 +73,7 @@ __all__ = [
     "StretchPerson",
     "Target",
     "Who",
+    "WholeFact",
     "WholeMoment",
     "WholePerson",
     "WholeStretch",

@@ -27,6 +27,20 @@ class Question(Form):
 
     question: str = Field(min_length=1, max_length=20_000)
     at: str | None = Field(None, description="ask as if it were then: nothing that ended later is used")
+    deep: bool | None = Field(
+        None, description="true: look further although the first answer is sure; false: no further; else as needed"
+    )
+
+
+class Looked(Form):
+    """One look after the first pass."""
+
+    memory: str
+    where: str = Field(description="the same in words")
+    query: str
+    why: str
+    brought: int
+    helped: bool
 
 
 class Answered(Form):
@@ -44,5 +58,24 @@ class Answered(Form):
     cited: list[str]
     evidence: list[Found]
     notes: list[str]
+    understood: str | None = Field(None, description="the question, when it was found among other text")
+    silent: bool = Field(False, description="what was heard asks nothing of the memory: nothing is to be said aloud")
     rounds: int
+    looks: list[Looked] = Field(default_factory=list, description="what was looked at after the first pass")
+    id: str | None = Field(None, description="by which the answer can be judged; null: it is not kept")
     ms: float
+
+
+class Judgement(Form):
+    """What is thought of an answer."""
+
+    good: bool
+
+
+class Judged(Form):
+    """An answer that was judged."""
+
+    id: str
+    question: str
+    good: bool
+    learned: bool = Field(description="it is among those that were learned from")

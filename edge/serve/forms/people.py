@@ -43,6 +43,10 @@ class NameHeard(Form):
 class PersonFact(Form):
     """Something known of a person."""
 
+    id: str
+    kind: str = Field(description="`name`, `work`, `job`, `home`, `likes`, `place`, `hours`, `company`, …")
+    aspect: str = Field(description="`identity`, `attribute`, `preference`, `relation` or `habit`")
+    importance: float = Field(description="0 to 1; rises each time that it is confirmed")
     text: str = Field(description="what follows the name: “works at the bakery”")
     since: str | None
     until: str | None = Field(description="from when something else was so; null: it is so now")

@@ -1,0 +1,72 @@
+"""What is known of people and things, since when and until when."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from edge.recall import Fact, fact_history, known_facts
+from edge.serve import inputs
+from edge.serve.api_people import fact_form
+from edge.serve.context import Context
+from edge.serve.forms import OneFact, WholeFact
+from edge.serve.protocols import Scope
+from edge.types.records import Kind, public_id
+
+
+def facts_router(context: Context) -> APIRouter:
+    """The routes."""
+    router = APIRouter(prefix="/api/v1", tags=["people"], dependencies=[context.needs(Scope.ASK)])
+    store = context.service.store
+
+    @router.get("/facts")
+    async def facts(
+        person: Annotated[str | None, Query(max_length=200, description="a name, “person 3” or an id")] = None,
+        thing: Annotated[str | None, Query(max_length=100, description="a class of things: “cup”")] = None,
+        kind: Annotated[
+            str | None, Query(max_length=60, description="only this kind: `work`, `likes`, `place`")
+        ] = None,
+        at: Annotated[str | None, Query(max_length=100, description="as it was known then: ISO 8601 or words")] = None,
+        past: Annotated[bool, Query(description="also what is so no more")] = False,
+        limit: Annotated[int, Query(ge=1, le=500)] = 100,
+    ) -> list[OneFact]:
+        """What is known, the latest so many: what is so now first, then the most important."""
+
+        def read() -> list[OneFact]:
+            found = known_facts(
+                store,
+                entity=inputs.person(store, person),
+                label=inputs.label(thing),
+                kinds=None if not kind else [kind],
+                at=inputs.instant(at, end=True),
+                history=past,
+                limit=limit,
+            )
+            return [OneFact(**_form(one)) for one in found]
+
+        return await context.workers.run(read)
+
+    @router.get("/facts/{fact}")
+    async def one_fact(fact: str) -> WholeFact:
+        """A fact with what was so before and after."""
+
+        def read() -> WholeFact:
+            item = public_id(Kind.FACT, inputs.number(fact, Kind.FACT, "fact"))
+            history = fact_history(store, item)
+            this = next(one for one in history if one.id == item)
+            return WholeFact(**_form(this), history=[OneFact(**_form(one)) for one in history])
+
+        return await context.workers.run(read)
+
+    return router
+
+
+def _form(one: Fact) -> dict[str, object]:
+    return {
+        **fact_form(one),
+        "about": one.about,
+        "subject": one.subject,
+        "protected": one.protected,
+        "source": one.source,
+    }
