@@ -168,10 +168,14 @@ class RecallSettings(_Room):
 
     episodic: int = Field(4, ge=1, description="traces that an answer draws on (Light-Omni, A.2)")
     max_question_chars: int = Field(4000, ge=100, description="longer questions are refused, characters")
-    rounds: int = Field(5, ge=1, le=5, description="looks of one question at most, the first pass among them; 1: no further")
+    rounds: int = Field(
+        5, ge=1, le=5, description="looks of one question at most, the first pass among them; 1: no further"
+    )
     further_s: float = Field(20.0, gt=0, description="no look begins later than this after the question, s")
     deep_s: float = Field(120.0, gt=0, description="the same with `ask --deep`, s")
-    model: bool = Field(True, description="a language model helps where there is one and the first looks brought nothing")
+    model: bool = Field(
+        True, description="a language model helps where there is one and the first looks brought nothing"
+    )
     learn: bool = Field(True, description="what helped earlier questions chooses where is looked")
     learn_batch: int = Field(64, ge=1, description="so many judged answers are learned from together (RRM)")
     keep_answers: int = Field(

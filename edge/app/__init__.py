@@ -4,7 +4,7 @@ from edge.app.cameras import CameraBook, CameraConfig, camera_config
 from edge.app.events import Event, Events
 from edge.app.forgetting import forget
 from edge.app.pauses import Pause, PauseBook
-from edge.app.rooms import Rooms, build_text_embedder, open_rooms
+from edge.app.rooms import Rooms, build_head, build_text_embedder, open_rooms
 from edge.app.service import Service, open_service
 from edge.app.watch import Watch, WatchReport
 
@@ -19,6 +19,7 @@ __all__ = [
     "Service",
     "Watch",
     "WatchReport",
+    "build_head",
     "build_text_embedder",
     "camera_config",
     "forget",

@@ -11,6 +11,7 @@ from edge.identity import Identifier
 from edge.infer import Catalog, Runtime, TextEmbedder, VoiceActivity, limit_heaps
 from edge.memory import Store
 from edge.perceive import Perceiver, build_perceiver
+from edge.recall import Head
 from edge.settings import Settings
 
 
@@ -26,6 +27,7 @@ class Rooms:
     identifier: Identifier
     voice_activity: VoiceActivity | None
     embedder: TextEmbedder | None
+    head: Head | None
     missing: tuple[str, ...]  # what cannot be done for want of a model, one sentence each
 
     def another_perceiver(self) -> Perceiver:
@@ -51,6 +53,15 @@ def build_text_embedder(catalog: Catalog, runtime: Runtime) -> TextEmbedder:
     return TextEmbedder(catalog.default("text-embedding"), runtime)
 
 
+def build_head(catalog: Catalog, embedder: TextEmbedder) -> Head:
+    """The reflex head of the catalogue, for that embedder.
+
+    Raises:
+        ModelError: its file is not there, or it was made for another embedder.
+    """
+    return Head(catalog.default("reflex"), embedder)
+
+
 @contextmanager
 def open_rooms(settings: Settings) -> Iterator[Rooms]:
     """Open the memory for writing and load the networks.
@@ -63,6 +74,7 @@ def open_rooms(settings: Settings) -> Iterator[Rooms]:
     missing: list[str] = []
     voice_activity: VoiceActivity | None = None
     embedder: TextEmbedder | None = None
+    head: Head | None = None
     try:
         network = runtime.open(catalog.default("voice-activity"))
         voice_activity = VoiceActivity(network, threshold=settings.perceive.vad_threshold)
@@ -72,6 +84,10 @@ def open_rooms(settings: Settings) -> Iterator[Rooms]:
         embedder = build_text_embedder(catalog, runtime)
     except ModelError as error:
         missing.append(f"Search will match words only, not meaning: {error}")
+    try:
+        head = None if embedder is None else build_head(catalog, embedder)
+    except ModelError as error:
+        missing.append(f"Questions among other text are found by rules only: {error}")
     perceiver = build_perceiver(catalog, runtime, settings.perceive, speech=voice_activity is not None)
     missing += perceiver.missing
     with Store.open(settings.home, settings.memory, user=settings.user) as store:
@@ -84,5 +100,6 @@ def open_rooms(settings: Settings) -> Iterator[Rooms]:
             identifier=Identifier(store, settings.identity, user=settings.user),
             voice_activity=voice_activity,
             embedder=embedder,
+            head=head,
             missing=tuple(missing),
         )

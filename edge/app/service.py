@@ -58,14 +58,16 @@ class Service:
         self.settings = rooms.settings
         self.rooms = rooms
         self.store: Store = rooms.store
-        self.recall = Recall(rooms.store, rooms.embedder, rooms.settings.recall)
+        self._reasoner = open_reasoner(rooms.settings.reason, rooms.settings.home)
+        self.recall = Recall(
+            rooms.store, rooms.embedder, rooms.settings.recall, head=rooms.head, reasoner=self._reasoner
+        )
         self.events = Events()
         self._pauses = PauseBook(rooms.settings.home)
         rememberer = Rememberer(rooms.store, rooms.identifier, rooms.embedder)
         self._shared = Shared(rooms, rememberer, self.events, self._pauses)
         self._notices = Notices(rooms.store, rooms.settings.notify, self.events, rooms.embedder)
         busy = Busyness(rooms.settings.consolidate.idle_cpu, self._waiting)
-        self._reasoner = open_reasoner(rooms.settings.reason, rooms.settings.home)
         self.worker = build_worker(
             rooms.store,
             rooms.settings,

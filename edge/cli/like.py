@@ -37,7 +37,10 @@ def look_alikes(store: Store, settings: Settings, what: str, filters: Filters, k
     except ValueError:
         return _like_file(store, settings, Path(what), filters, k)
     if kind is Kind.KEY_FRAME:
-        return similar(store, store.key_frame(number).trace, filters, k)
+        shown = store.key_frame(number).trace
+        if shown is None:
+            raise NotFoundError(what, f"{what} belongs to no moment; give the id of a moment, such as t12.")
+        return similar(store, shown, filters, k)
     if kind is not Kind.TRACE:
         raise NotFoundError(what, f"{what} is neither a moment nor a picture; give an id such as t12 or k4, or a file.")
     return similar(store, number, filters, k)

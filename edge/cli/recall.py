@@ -20,7 +20,7 @@ from edge.app.notices import deliver_waiting
 from edge.app.orders import Orders
 from edge.app.replay import ReplayReport
 from edge.app.replay import replay as replay_file
-from edge.app.rooms import build_text_embedder
+from edge.app.rooms import build_head, build_text_embedder
 from edge.app.work import work_through
 from edge.capture import DescribedFile
 from edge.cli.console import (
@@ -38,11 +38,12 @@ from edge.cli.like import look_alikes
 from edge.cli.nodes import FRONTIER, list_nodes
 from edge.cli.spans import bound, moment
 from edge.clock import iso, to_local
-from edge.errors import ModelError, NotFoundError, QuestionError, SettingsError, SourceError
+from edge.errors import ModelError, NotFoundError, QuestionError, SettingsError, SourceError, StoreError
 from edge.infer import Catalog, Runtime, TextEmbedder
 from edge.memory import Store
 from edge.notify import Notifier, command
-from edge.recall import Answer, Filters, Level, Recall, Result, read_queries, refused, to_line
+from edge.reason import Reasoner, open_reasoner
+from edge.recall import Answer, Filters, Level, Recall, Result, looked_at, read_queries, refused, to_line
 from edge.settings import Settings
 from edge.types.records import Kind, TraceRecord, parse_id, public_id
 
@@ -75,6 +76,13 @@ def ask(
     at: Annotated[
         str | None, typer.Option("--at", help="Ask as if it were then: nothing that ended later is used.")
     ] = None,
+    deep: Annotated[
+        bool | None,
+        typer.Option(
+            "--deep/--reflex",
+            help="Look further although the first answer is sure, or no further at all; default: further where it is not.",
+        ),
+    ] = None,
     open_picture: Annotated[bool, typer.Option("--open", help="Show the picture that the answer cites.")] = False,
     json: JsonOption = False,
     home: HomeOption = None,
@@ -89,13 +97,40 @@ def ask(
         _order(question, settings, json=json)
         return
     with open_for_reading(settings) as store:
-        answer = Recall(store, _embedder(settings), settings.recall).ask(question, asked)
+        with _reasoner(settings) as reasoner:
+            asker = _recall(store, settings, reasoner)
+            answer = _kept(asker, asker.ask(question, asked, deep=deep), settings)
         if json:
             print_json(_answer_json(answer))
         else:
             _say_answer(answer)
         if open_picture:
             _open_picture(store, answer)
+
+
+@contextmanager
+def _reasoner(settings: Settings) -> Iterator[Reasoner | None]:
+    """Who asks the language model, where there is one."""
+    if settings.reason.backend == "none":
+        yield None
+        return
+    reasoner = open_reasoner(settings.reason, settings.home)
+    try:
+        yield reasoner
+    finally:
+        reasoner.close()
+
+
+def _kept(asker: Recall, answer: Answer, settings: Settings) -> Answer:
+    """The answer with the id by which it can be judged."""
+    if not settings.recall.keep_answers:
+        return answer
+    try:
+        with open_for_writing(settings) as store:
+            return asker.keep(answer, store)
+    except StoreError as error:
+        complain(f"Note: this answer cannot be judged later: {error}")
+        return answer
 
 
 def _order(text: str, settings: Settings, *, json: bool) -> None:
@@ -134,7 +169,7 @@ def search(
         if query is None:
             results = look_alikes(store, settings, like or "", filters, k)
         else:
-            results = Recall(store, _embedder(settings), settings.recall).search(level, query, filters, k)
+            results = _recall(store, settings).search(level, query, filters, k)
     if json:
         print_json([_result_json(result) for result in results])
     elif not results:
@@ -249,7 +284,7 @@ def recall(
     settings = settings_for(home)
     queries = list(read_queries(batch))
     with open_for_reading(settings) as store, _output(out) as sink, bar("Recalling") as advance:
-        asker = Recall(store, _embedder(settings), settings.recall)
+        asker = _recall(store, settings)
         for done, (number, query) in enumerate(queries, 1):
             if isinstance(query, str):
                 complain(f"Line {number} was left out: {query}.")
@@ -266,11 +301,17 @@ def recall(
 
 
 def _say_answer(answer: Answer) -> None:
+    if answer.understood is not None:
+        say(f"understood: {answer.understood}")
     say(answer.text)
     if answer.found and answer.cited:
         say(f"  [{', '.join(answer.cited[:8])}{', …' if len(answer.cited) > 8 else ''}]")
     if answer.key_frame:
         say(f"  picture: {answer.key_frame} (show it with --open)")
+    if answer.looks:
+        say(f"  looked further: {'; '.join(looked_at(look) for look in answer.looks)}")
+    if answer.id:
+        say(f"  right or wrong? reflectworld feedback {answer.id} good|bad")
     for note in answer.notes:
         complain(f"Note: {note}")
 
@@ -295,7 +336,20 @@ def _answer_json(answer: Answer) -> dict[str, object]:
         "cited": list(answer.cited),
         "evidence": [_result_json(result) for result in answer.evidence],
         "notes": list(answer.notes),
+        "understood": answer.understood,
         "rounds": answer.rounds,
+        "looks": [
+            {
+                "memory": look.memory,
+                "where": looked_at(look),
+                "query": look.query,
+                "why": look.why,
+                "brought": look.brought,
+                "helped": look.helped,
+            }
+            for look in answer.looks
+        ],
+        "id": answer.id,
         "ms": round(answer.milliseconds, 2),
     }
 
@@ -357,9 +411,21 @@ def _iso(at: float | None) -> str | None:
 # -- small things -----------------------------------------------------------------------------------------------------
 
 
-def _embedder(settings: Settings) -> TextEmbedder | None:
+def _recall(store: Store, settings: Settings, reasoner: Reasoner | None = None) -> Recall:
+    catalog = Catalog.load(settings.infer)
+    embedder = _embedder(settings, catalog)
+    head = None
+    if embedder is not None and settings.recall.head in {"find", "move"}:
+        try:
+            head = build_head(catalog, embedder)
+        except ModelError as error:
+            complain(f"Note: questions among other text are found by rules only: {error}")
+    return Recall(store, embedder, settings.recall, head=head, reasoner=reasoner)
+
+
+def _embedder(settings: Settings, catalog: Catalog | None = None) -> TextEmbedder | None:
     try:
-        return build_text_embedder(Catalog.load(settings.infer), Runtime(settings.infer))
+        return build_text_embedder(catalog or Catalog.load(settings.infer), Runtime(settings.infer))
     except ModelError as error:
         complain(f"Note: only words are matched, not meaning: {error}")
         return None

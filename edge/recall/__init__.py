@@ -7,12 +7,15 @@
 
 from __future__ import annotations
 
+from edge.recall.agent import looked_at
 from edge.recall.batch import Query, Ranked, parse_query, read_queries, refused, to_line
+from edge.recall.finder import Heard, find_question
+from edge.recall.head import Head
 from edge.recall.phrases import say_time
-from edge.recall.portrait import Fact, facts_about
+from edge.recall.portrait import Aspect, Fact, Profile, fact_history, known_facts, one_fact, profile
 from edge.recall.question import Known, Question, QuestionKind, understand
 from edge.recall.recall import Recall
-from edge.recall.records import Answer, Filters, Level, Result
+from edge.recall.records import Answer, Filters, Level, Look, Result
 from edge.recall.search import Embedder
 from edge.recall.similar import like, similar
 from edge.recall.stretches import Stretch, stretches
@@ -20,12 +23,17 @@ from edge.recall.when import Order, When, understand_when
 
 __all__ = [
     "Answer",
+    "Aspect",
     "Embedder",
     "Fact",
     "Filters",
+    "Head",
+    "Heard",
     "Known",
     "Level",
+    "Look",
     "Order",
+    "Profile",
     "Query",
     "Question",
     "QuestionKind",
@@ -34,9 +42,14 @@ __all__ = [
     "Result",
     "Stretch",
     "When",
-    "facts_about",
+    "fact_history",
+    "find_question",
+    "known_facts",
     "like",
+    "looked_at",
+    "one_fact",
     "parse_query",
+    "profile",
     "read_queries",
     "refused",
     "say_time",

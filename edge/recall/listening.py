@@ -15,8 +15,9 @@ from edge.recall.head import Action, Context, Head
 from edge.recall.search import Embedder
 from edge.settings import RecallSettings
 
-NO_HEAD: Final = "Inputs are taken by rules: the reflex head is missing"
-SPEAK: Final = 0.5  # less likely than not, and nothing is said
+SPEAK: Final = 0.5  # what less likely than not wants an answer gets none when it was overheard
+SEARCH: Final = 0.1  # what so surely does not ask the memory is not looked for further than one pass
+UNASKED: Final = "That does not sound like a question about what was seen or heard."
 
 
 class Listener:
@@ -48,31 +49,51 @@ class Listener:
             return Heard(text, cut=False, asks=True)
         return find_question(text, self._head)
 
-    def act(self, text: str, at: float) -> Action | None:
+    def turn(self, at: float) -> Turn:
+        """All about the inputs of one moment.
+
+        Args:
+            at: UTC POSIX seconds.
+        """
+        return Turn(self._store, self._embedder, self._head, at, moves=self._moves)
+
+
+class Turn:
+    """One moment of listening: what it is asked in is read once, when it is needed first."""
+
+    def __init__(self, store: Store, embedder: Embedder | None, head: Head | None, at: float, *, moves: bool) -> None:
+        """Prepare; as `Listener.turn` does."""
+        self._store = store
+        self._embedder = embedder
+        self._head = head
+        self._at = at
+        self._moves = moves
+        self._context: Context | None = None
+
+    def act(self, text: str) -> Action | None:
         """Whether an input wants an answer, and the memory; None: without the head nobody knows.
 
         Args:
             text: the question that was heard.
-            at: UTC POSIX seconds.
 
         Raises:
             InferenceError: the embedder failed.
         """
-        return None if self._head is None else self._head.act(text, self._context(self._head, at))
+        return None if self._head is None else self._head.act(text, self._read(self._head))
 
-    def asking(self, at: float) -> Embedder | None:
-        """What makes the vectors of questions that are asked at a time; None: nothing does.
-
-        Args:
-            at: UTC POSIX seconds.
-        """
+    @property
+    def embedder(self) -> Embedder | None:
+        """What makes the vectors of questions; None: nothing does."""
         if self._head is None:
             return self._embedder
-        return _Asking(self._head, self._context(self._head, at) if self._moves else None)
+        return _Asking(self._head, self._read(self._head) if self._moves else None)
 
-    def _context(self, head: Head, at: float) -> Context:
-        with self._store.reading() as connection:
-            return read_context(connection, self._store.user, head.embedder.key, head.embedder.dimensions, at)
+    def _read(self, head: Head) -> Context:
+        if self._context is None:
+            embedder = head.embedder
+            with self._store.reading() as connection:
+                self._context = read_context(connection, self._store.user, embedder.key, embedder.dimensions, self._at)
+        return self._context
 
 
 class _Asking:

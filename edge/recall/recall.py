@@ -12,12 +12,18 @@ from edge.clock import utc_now
 from edge.errors import NotFoundError
 from edge.memory import Store, index
 from edge.memory.tiers import timeline
+from edge.memory.tiers.experience import AnswerRecord
 from edge.memory.tiers.timeline import Node
+from edge.reason import Reasoner
+from edge.recall.agent import Agents
 from edge.recall.batch import Query, Ranked
 from edge.recall.choices import choose
 from edge.recall.evidence import Evidence, spoken
+from edge.recall.head import Head
+from edge.recall.listening import SEARCH, SPEAK, UNASKED, Listener
 from edge.recall.question import Known, Question, understand
 from edge.recall.records import Answer, Filters, Level, Result
+from edge.recall.reflection import judge, keep
 from edge.recall.reflex import Reflex
 from edge.recall.search import Embedder, Searcher
 from edge.settings import RecallSettings
@@ -35,6 +41,8 @@ class Recall:
         embedder: Embedder | None = None,
         settings: RecallSettings | None = None,
         *,
+        head: Head | None = None,
+        reasoner: Reasoner | None = None,
         now: Callable[[], float] = utc_now,
         zone: tzinfo | None = None,
     ) -> None:
@@ -44,32 +52,85 @@ class Recall:
             store: the memory; read-only is enough.
             embedder: makes vectors of questions; None: words alone.
             settings: how much an answer draws on.
+            head: finds the question in an input and moves its vector; None: rules find it, and nothing is moved.
+            reasoner: asks a language model where the first pass is not sure; None: that goes on without one.
             now: the present, UTC POSIX seconds.
             zone: whose calendar counts; None: the device's.
         """
         self.store = store
         self._embedder = embedder
         self._settings = settings or RecallSettings()
+        self._listener = Listener(store, embedder, head, self._settings)
+        self._agents = Agents(store, self._settings, reasoner)
         self._now = now
         self._zone = zone
 
-    def ask(self, question: str, at: float | None = None) -> Answer:
-        """Answer a question in one pass, from evidence alone.
+    def ask(
+        self, question: str, at: float | None = None, *, overheard: bool = False, deep: bool | None = None
+    ) -> Answer:
+        """Answer a question from evidence alone: in one pass, and in some more where that is not sure.
 
         Args:
             question: in English.
             at: UTC POSIX seconds at which it is asked: nothing that ended later is used. None: now, with everything.
+            overheard: it was heard and not typed, so that it may be talk which asks nothing: then it is not answered
+                (with a reflex head; without one nobody knows).
+            deep: True: look further although the first pass is sure; False: the first pass only; None: as needed.
 
         Raises:
             QuestionError: it is empty or too long.
         """
         began = time.perf_counter()
         now = self._now() if at is None else at
-        asked = self._understand(question, at, self._zone)
-        searcher = Searcher(self.store, self._embedder, self._zone)
-        answer = Reflex(searcher, Evidence(self.store, at), self._settings, now, self._zone).answer(asked)
+        heard = self._listener.hear(question)
+        asked = self._understand(heard.text, at, self._zone)
+        turn = self._listener.turn(now)
+        act = turn.act(asked.text)
+        if overheard and act is not None and act.speak < SPEAK:
+            return self._unasked(asked)
+        aside = act is not None and act.search < SEARCH
+        searcher = Searcher(self.store, turn.embedder, self._zone)
+        evidence = Evidence(self.store, at)
+        reflex = Reflex(searcher, evidence, self._settings, now, self._zone)
+        known = self._known(at)
+        answer = self._agents.answer(
+            asked, searcher, evidence, now, self._zone, reflex=reflex.answer,
+            deep=False if aside and deep is None else deep,
+            understand=lambda text: self._understand(text, at, self._zone, known),
+        )  # fmt: skip
         notes = answer.notes if self._embedder is not None else (*answer.notes, NO_VECTORS)
-        return replace(answer, notes=notes, milliseconds=(time.perf_counter() - began) * 1000)
+        if aside and not answer.found:
+            notes = (*notes, UNASKED)
+        understood = heard.text if heard.cut else None
+        return replace(answer, understood=understood, notes=notes, milliseconds=(time.perf_counter() - began) * 1000)
+
+    def keep(self, answer: Answer, store: Store | None = None) -> Answer:
+        """Keep what an owner needs to judge an answer by; it has an id then.
+
+        Args:
+            answer: that was given.
+            store: the memory open for writing; None: this one is.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        limit = self._settings.keep_answers
+        if not limit or answer.silent or not answer.route:
+            return answer
+        return replace(answer, id=keep(store or self.store, answer, self._now(), limit))
+
+    def judge(self, item: str | None, *, good: bool) -> AnswerRecord:
+        """Note what the owner thinks of an answer; of many judgements is learned where to look.
+
+        Args:
+            item: its id, such as q3; None: the last one.
+            good: whether it was right.
+
+        Raises:
+            NotFoundError: there is none, or it is kept no longer.
+            StoreError: it cannot be written.
+        """
+        return judge(self.store, item, good=good, at=self._now(), batch=self._settings.learn_batch)
 
     def search(
         self, level: Level, query: str, filters: Filters | None = None, k: int = 10, *, at: float | None = None
@@ -87,12 +148,13 @@ class Recall:
             QuestionError: the query is empty or too long.
             NotFoundError: the filter names nobody who is known, or a camera that is not.
         """
-        asked = self._understand(query, at, self._zone)
+        now = self._now() if at is None else at
+        asked = self._understand(self._listener.hear(query).text, at, self._zone)
         evidence = Evidence(self.store, at)
         where = self._where(filters or Filters(), at)
-        searcher = Searcher(self.store, self._embedder, self._zone)
+        searcher = Searcher(self.store, self._listener.turn(now).embedder, self._zone)
         wide = k if level in {Level.TRACE, Level.LINE} else 4 * k
-        hits = searcher.find(asked, where, self._now() if at is None else at, wide, only_span=True).hits
+        hits = searcher.find(asked, where, now, wide, only_span=True).hits
         if level is Level.TRACE:
             return evidence.traces(hits)
         if level.value in timeline.LEVELS:
@@ -148,8 +210,8 @@ class Recall:
         """
         began = time.perf_counter()
         known = self._known(query.at)
-        asked = self._understand(query.question, query.at, query.zone, known)
-        searcher = Searcher(self.store, self._embedder, query.zone)
+        asked = self._understand(self._listener.hear(query.question).text, query.at, query.zone, known)
+        searcher = Searcher(self.store, self._listener.turn(query.at).embedder, query.zone)
         where = index.Filter(self.store.user, before=query.at)
         found = searcher.find(asked, where, query.at, k, neighbours=True)
         texts = self._texts([hit.trace for hit in found.hits])
@@ -166,6 +228,12 @@ class Recall:
         return Ranked(rows, choice, 1, (time.perf_counter() - began) * 1000)
 
     # -- pieces -------------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _unasked(asked: Question) -> Answer:
+        """What is said to talk that asks nothing of the memory."""
+        said = f"I heard “{asked.text}”, which asks nothing of the memory."
+        return Answer(question=asked.text, kind=asked.kind, text=said, found=False, silent=True, rounds=0)
 
     def _understand(
         self, text: str, at: float | None, zone: tzinfo | None, known: Sequence[Known] | None = None
@@ -241,6 +309,8 @@ class Recall:
             Kind.KEY_FRAME: "key_frame",
             Kind.DECISION: "decision",
         }
+        if kind is Kind.ANSWER:
+            raise NotFoundError(item, f"{item} is an answer; look at what it cites.")
         if kind not in table:
             raise NotFoundError(
                 item, f"{item} is a person; `reflectworld people show {item}` tells where they were seen."

@@ -81,6 +81,8 @@ class Answer:
     cited: tuple[str, ...] = ()  # ids of what it was drawn from, the most telling first
     evidence: tuple[Result, ...] = ()
     notes: tuple[str, ...] = ()  # what limits the answer
+    understood: str | None = None  # the question, when it was found among other text
+    silent: bool = False  # it was talk that asks nothing, and should not be answered aloud
     rounds: int = 1
     id: str | None = None  # by which it can be judged; None: it is not kept
     looks: tuple[Look, ...] = ()  # what was looked at after the first pass

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from edge.errors import StoreError
 from edge.notify import command
 from edge.recall import Filters, Level
 from edge.serve import inputs, shapes
@@ -14,17 +16,26 @@ from edge.serve.forms import Answered, Found, Page, Question
 from edge.serve.protocols import Scope, ServiceLike
 
 
-def reply(service: ServiceLike, text: str, at: str | None = None) -> Answered:
+def reply(
+    service: ServiceLike, text: str, at: str | None = None, *, overheard: bool = False, deep: bool | None = None
+) -> Answered:
     """Answer a question, or carry out what is ordered. Reads the disk.
 
     Args:
         service: that is asked.
         text: of its user.
         at: as of when, ISO 8601 or words; None: now.
+        overheard: it was spoken, and may be talk that asks nothing.
+        deep: as of `Recall.ask`.
     """
     if at is None and command(text):
         return shapes.ordered(text, service.orders.take(text))
-    return shapes.answered(service.recall.ask(text, inputs.instant(at, end=True)))
+    answer = service.recall.ask(text, inputs.instant(at, end=True), overheard=overheard, deep=deep)
+    try:
+        answer = service.recall.keep(answer)
+    except StoreError as error:  # it is an answer all the same
+        answer = replace(answer, notes=(*answer.notes, f"This answer cannot be judged later: {error}"))
+    return shapes.answered(answer)
 
 
 def ask_router(context: Context) -> APIRouter:
@@ -55,6 +66,8 @@ def ask_router(context: Context) -> APIRouter:
     @router.post("/ask")
     async def ask(question: Question) -> Answered:
         """Answer a question from what was seen and heard; or keep what is ordered: “remind me …”, “remember that …”."""
-        return await context.workers.run(reply, context.service, question.question, question.at)
+        return await context.workers.run(
+            lambda: reply(context.service, question.question, question.at, deep=question.deep)
+        )
 
     return router

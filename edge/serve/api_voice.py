@@ -79,7 +79,7 @@ def voice_router(context: Context) -> APIRouter:
         words = service.transcribe(read_recording(data))
         if not words:
             raise Problem(422, "not-understood", "No words were understood; speak nearer to the phone, or type.")
-        return reply(service, words)
+        return reply(service, words, overheard=True)
 
     body: dict[str, Any] = {
         "required": True,

@@ -7,8 +7,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wordfreq import zipf_frequency
-
 from tools.head.lexicon import Lexicon, one_of
 from tools.head.lives import ask, life
 from tools.head.talk import Corpora, household, talk, to_the_assistant
@@ -102,68 +100,31 @@ def a_question(random_: random.Random, lexicon: Lexicon, corpora: Corpora) -> st
     style = random_.random()
     if style < 0.06 and corpora.knowledge:
         return one_of(random_, corpora.knowledge)
-    if style < 0.22:
-        found = natural(random_, corpora)
-        if found is not None:
-            return found[0]
+    if style < 0.24:
+        return natural(random_, corpora)[0]
     made = life(random_, lexicon, 1)
     return ask(random_, lexicon, made.events[0]).text
 
 
 # -- questions about what people really said ------------------------------------------------------------------------------
 
-_PASTS = """
-    went:go got:get had:have made:make took:take came:come saw:see ate:eat drank:drink bought:buy thought:think
-    found:find gave:give told:tell left:leave felt:feel kept:keep heard:hear met:meet ran:run paid:pay sat:sit
-    spoke:speak read:read lost:lose won:win wrote:write wore:wear woke:wake brought:bring broke:break built:build
-    caught:catch chose:choose drove:drive fell:fall flew:fly forgot:forget grew:grow held:hold knew:know
-    learned:learn lent:lend lived:live rode:ride sang:sing sent:send slept:sleep spent:spend stole:steal
-    taught:teach threw:throw understood:understand
-"""
-_IRREGULAR = dict(pair.split(":") for pair in _PASTS.split())
-_TOLD = re.compile(r"^(I|we|he|she|they|my \w+) (\w+) (.+?)[.!]?$", re.IGNORECASE)
-_MINE = {"i": "I", "we": "we", "he": "he", "she": "she", "they": "they"}
 
-
-def natural(random_: random.Random, corpora: Corpora) -> tuple[str, str] | None:
-    """A question about a sentence of real talk in the past tense, and that sentence; None: none was found."""
-    for _ in range(60):
-        line = one_of(random_, one_of(random_, corpora.chat))
-        match = _TOLD.match(line)
-        if match is None or not 4 <= len(line.split()) <= 16 or "?" in line:
-            continue
-        base = base_of(match[2].lower())
-        if base is None:
-            continue
-        who = _MINE.get(match[1].lower(), match[1])
-        rest = match[3]
-        form = one_of(
-            random_,
-            (
-                f"When did {who} {base} {rest}?", f"Where did {who} {base} {rest}?", f"Why did {who} {base} {rest}?",
-                f"Did {who} {base} {rest}?", f"How did {who} {base} {rest}?", f"Who {match[2]} {rest}?",
-                f"Do you remember when {who} {match[2]} {rest}?", f"Tell me when {who} {match[2]} {rest}.",
-                f"What did {who} {base} {' '.join(rest.split()[2:])}".strip() + "?", f"What happened when {who} {match[2]} {rest}?",
-                f"Who was with {'me' if who == 'I' else who} when {who} {match[2]} {rest}?",
-            ),
-        )  # fmt: skip
-        return form, line
-    return None
-
-
-def base_of(past: str) -> str | None:
-    """The base of a verb in the past tense; None: it is not known to be one."""
-    if past in _IRREGULAR:
-        return _IRREGULAR[past]
-    if not past.endswith("ed") or len(past) < 5:
-        return None
-    stems = [past[:-2], past[:-1]]
-    if past.endswith("ied"):
-        stems = [past[:-3] + "y"]
-    elif past[-3] == past[-4]:
-        stems.append(past[:-3])
-    best = max(stems, key=lambda stem: float(zipf_frequency(stem, "en")))
-    return best if zipf_frequency(best, "en") > 3.3 else None
+def natural(random_: random.Random, corpora: Corpora) -> tuple[str, str]:
+    """A question about a sentence of real talk in the past tense, and that sentence."""
+    told = one_of(random_, corpora.told)
+    who, past, base, rest = told.who, told.past, told.base, told.rest
+    form = one_of(
+        random_,
+        (
+            f"When did {who} {base} {rest}?", f"Where did {who} {base} {rest}?", f"Why did {who} {base} {rest}?",
+            f"Did {who} {base} {rest}?", f"How did {who} {base} {rest}?", f"Who {past} {rest}?",
+            f"Do you remember when {who} {past} {rest}?", f"Tell me when {who} {past} {rest}.",
+            f"What did {who} {base} {' '.join(rest.split()[2:])}".strip() + "?", f"What happened when {who} {past} {rest}?",
+            f"Who was with {'me' if who == 'I' else who} when {who} {past} {rest}?",
+            f"What did {who} do after {who} {past} {rest}?", f"How long ago was it that {who} {past} {rest}?",
+        ),
+    )  # fmt: skip
+    return form, told.line
 
 
 # -- what an input wants ----------------------------------------------------------------------------------------------------
@@ -183,8 +144,8 @@ def wish(random_: random.Random, lexicon: Lexicon, corpora: Corpora) -> Wish:
     """An input of any kind with its labels."""
     style = random_.random()
     if style < 0.42:
-        if style < 0.08 and (found := natural(random_, corpora)) is not None:
-            return Wish(_said(random_, found[0]), "question", 1.0, 1.0)
+        if style < 0.09:
+            return Wish(_said(random_, natural(random_, corpora)[0]), "question, real", 1.0, 1.0)
         asked = ask(random_, lexicon, life(random_, lexicon, 1).events[0])
         if asked.deictic:
             return Wish(_said(random_, asked.text), "pointing", 1.0, 1.0)

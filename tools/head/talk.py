@@ -18,6 +18,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import yaml
+from wordfreq import zipf_frequency
 
 from tools.head.lexicon import Lexicon, is_plural, one_of
 from tools.head.lives import life
@@ -43,6 +44,30 @@ _TALK = (
 )
 
 
+_PASTS = """
+    went:go got:get had:have made:make took:take came:come saw:see ate:eat drank:drink bought:buy thought:think
+    found:find gave:give told:tell left:leave felt:feel kept:keep heard:hear met:meet ran:run paid:pay sat:sit
+    spoke:speak read:read lost:lose won:win wrote:write wore:wear woke:wake brought:bring broke:break built:build
+    caught:catch chose:choose drove:drive fell:fall flew:fly forgot:forget grew:grow held:hold knew:know
+    learned:learn lent:lend lived:live rode:ride sang:sing sent:send slept:sleep spent:spend stole:steal
+    taught:teach threw:throw understood:understand
+"""
+_IRREGULAR = dict(pair.split(":") for pair in _PASTS.split())
+_TOLD = re.compile(r"^(I|we|he|she|they|my \w+) (\w+) (.+?)[.!]?$", re.IGNORECASE)
+_MINE = {"i": "I", "we": "we", "he": "he", "she": "she", "they": "they"}
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A sentence of real talk about what somebody did."""
+
+    who: str
+    past: str
+    base: str  # of the verb
+    rest: str
+    line: str
+
+
 @dataclass(frozen=True, slots=True)
 class Corpora:
     """Real text of one half: for training, or held out."""
@@ -50,6 +75,7 @@ class Corpora:
     chat: tuple[tuple[str, ...], ...]  # conversations
     knowledge: tuple[str, ...]  # questions that no memory of a home answers
     packages: tuple[str, ...]  # descriptions of packages
+    told: tuple[Told, ...]
 
 
 def read_corpora(*, held_out: bool) -> Corpora:
@@ -78,7 +104,31 @@ def read_corpora(*, held_out: bool) -> Corpora:
                 chat.append(tuple(lines))
             elif lines[0].endswith("?"):
                 knowledge.append(lines[0])
-    return Corpora(tuple(chat), tuple(knowledge), package_descriptions(held_out=held_out))
+    told = tuple(one for lines in chat for line in lines if (one := _told(line)) is not None)
+    return Corpora(tuple(chat), tuple(knowledge), package_descriptions(held_out=held_out), told)
+
+
+def _told(line: str) -> Told | None:
+    match = _TOLD.match(line)
+    if match is None or not 4 <= len(line.split()) <= 16 or "?" in line:
+        return None
+    base = base_of(match[2].lower())
+    return None if base is None else Told(_MINE.get(match[1].lower(), match[1]), match[2], base, match[3], line)
+
+
+def base_of(past: str) -> str | None:
+    """The base of a verb in the past tense; None: it is not known to be one."""
+    if past in _IRREGULAR:
+        return _IRREGULAR[past]
+    if not past.endswith("ed") or len(past) < 5:
+        return None
+    stems = [past[:-2], past[:-1]]
+    if past.endswith("ied"):
+        stems = [past[:-3] + "y"]
+    elif past[-3] == past[-4]:
+        stems.append(past[:-3])
+    best = max(stems, key=lambda stem: float(zipf_frequency(stem, "en")))
+    return best if zipf_frequency(best, "en") > 3.3 else None
 
 
 def is_held_out(name: str) -> bool:

@@ -35,7 +35,7 @@ from tools.head.lives import Asked, Event, ask, life, shown
 from tools.head.talk import Corpora, read_corpora
 
 SEED = 20_260_101
-INPUTS, EPOCHS = 9_000, 14  # of the finder
+INPUTS, EPOCHS = 18_000, 8  # of the finder
 WISHES, WISH_EPOCHS = 12_000, 12  # of the actor
 LIVES, LIFE_EPOCHS = 420, 10  # of the mover
 PARTS = 17  # arrays of the three networks
@@ -386,8 +386,6 @@ def _pairs(
     if real:
         for place in range(60 * size if lives else 25 * size):
             found = natural(random_, corpora)
-            if found is None:
-                break
             asked.append(found[0])
             lines.append(found[1])
             owners.append(lives + place // size)
