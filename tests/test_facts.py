@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from edge.errors import NotFoundError
 from edge.identity import RULES, merge_people, name_entity, undo
 from edge.memory import Store, Target, jobs
-from edge.memory.tiers import facts, facts_runs
-from edge.memory.tiers.facts_runs import Statement, said_runs
-from edge.memory.tiers.facts_said import Said, Stance, statements
+from edge.memory.tiers import facts
+from edge.memory.tiers.facts import runs as facts_runs
+from edge.memory.tiers.facts.runs import Statement, said_runs
+from edge.memory.tiers.facts.said import Said, Stance, statements
 from edge.recall import Aspect, fact_history, known_facts, profile
 from edge.types.records import Kind
 from tests.facts_support import BEGIN, DAY_S, Moment, derive, fact_rows, people, write

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from edge.errors import StoreError
 from edge.memory import Store, index, search_units, trace_vector
 from edge.memory.index import Filter
-from edge.recall.question import understand
-from edge.recall.search import Searcher
+from edge.recall.question.understand import understand
+from edge.recall.search.searcher import Searcher
 from edge.types.drafts import CommitDraft, NewEntity, TraceDraft, UtteranceDraft
 from edge.types.media import Mode
 from edge.types.records import EntityKind, LineDraft

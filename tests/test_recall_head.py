@@ -16,8 +16,8 @@ from edge.infer import Catalog, Runtime, TextEmbedder
 from edge.infer.catalog import bundle_dir
 from edge.memory import Store
 from edge.recall import Head, Recall, find_question
-from edge.recall.context import read_context
-from edge.recall.head import Context, best_span
+from edge.recall.question.context import read_context
+from edge.recall.question.head import Context, best_span
 from edge.settings import InferSettings, RecallSettings
 from tests.recall_data import BERLIN, NOW, moment, tell
 

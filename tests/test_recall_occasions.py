@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edge.memory.index import Corpus
-from edge.recall.occasions import Seen, occasions
-from edge.recall.ranking import (
+from edge.recall.answer.occasions import Seen, occasions
+from edge.recall.search.ranking import (
     K1,
     best_first,
     estimated_cosine,

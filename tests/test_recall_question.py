@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from edge.errors import QuestionError
 from edge.recall import Known, QuestionKind, understand
-from edge.recall.phrases import listed, say_span, say_time, times
+from edge.recall.answer.phrases import listed, say_span, say_time, times
 from tests.recall_data import BERLIN, NOW, moment
 
 KNOWN = [

@@ -17,8 +17,11 @@ from hypothesis import strategies as st
 
 from edge.consolidate import Worker, build_handlers
 from edge.memory import Store, jobs
-from edge.memory.tiers import extract, timeline, timeline_nodes, timeline_text
-from edge.memory.tiers.timeline_nodes import CHAPTER, DAY, EVENT, FRONTIER, LEVELS, K, Node
+from edge.memory.tiers import timeline
+from edge.memory.tiers.timeline import extract
+from edge.memory.tiers.timeline import nodes as timeline_nodes
+from edge.memory.tiers.timeline import text as timeline_text
+from edge.memory.tiers.timeline.nodes import CHAPTER, DAY, EVENT, FRONTIER, LEVELS, K, Node
 from edge.types.records import mention
 
 BEGIN = 1_735_689_600.0  # 2025-01-01T00:00Z

@@ -12,9 +12,11 @@ from edge.cli.spans import bound, moment
 from edge.clock import iso, to_local, utc_now
 from edge.errors import NotFoundError
 from edge.memory import Store
-from edge.memory.tiers import scene_reads, scene_words, visual
-from edge.memory.tiers.scene_days import SEEN, Routine
-from edge.memory.tiers.scene_reads import Found, Scene
+from edge.memory.tiers import visual
+from edge.memory.tiers.scene import reads as scene_reads
+from edge.memory.tiers.scene import words as scene_words
+from edge.memory.tiers.scene.days import SEEN, Routine
+from edge.memory.tiers.scene.reads import Found, Scene
 from edge.recall import Stretch, stretches
 from edge.types.records import Kind, public_id
 

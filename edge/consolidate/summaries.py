@@ -17,9 +17,9 @@ from edge.consolidate.asking import ask, given_names
 from edge.consolidate.wording import acceptable, tidy
 from edge.memory import Store, jobs
 from edge.memory.jobs import Job
-from edge.memory.tiers import timeline_text
-from edge.memory.tiers.extract import Sentence, extract, length
-from edge.memory.tiers.timeline_text import Ground
+from edge.memory.tiers.timeline import text as timeline_text
+from edge.memory.tiers.timeline.extract import Sentence, extract, length
+from edge.memory.tiers.timeline.text import Ground
 from edge.reason import Budget, Reasoner, Refusal, Request, Why, load_prompt
 from edge.types.records import mentioned
 

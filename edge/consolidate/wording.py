@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from edge.identity import is_given_name
-from edge.memory.tiers.extract import Sentence, bare, extract, length, split, terms
+from edge.memory.tiers.timeline.extract import Sentence, bare, extract, length, split, terms
 from edge.types.records import mention, mentioned, render
 
 SUPPORT: Final = 0.5  # share of a sentence's words that its ground has to have

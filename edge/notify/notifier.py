@@ -14,8 +14,10 @@ import apsw
 
 from edge.clock import to_local, utc_now
 from edge.memory import StoredTrace, jobs, titles_of
-from edge.memory.tiers import procedural, scene_reads, scene_words
+from edge.memory.tiers import procedural
 from edge.memory.tiers.procedural import AlertRecord, Outcome, RuleState
+from edge.memory.tiers.scene import reads as scene_reads
+from edge.memory.tiers.scene import words as scene_words
 from edge.notify import clockwork, resolver, signals
 from edge.notify.book import Rule, RuleBook
 from edge.notify.program import Absent, Alert, Condition, Hours, Program, Quiet, Reminder, Said, Unusual

@@ -8,18 +8,18 @@
 from __future__ import annotations
 
 from edge.recall.agent import looked_at
+from edge.recall.answer.phrases import say_time
+from edge.recall.answer.portrait import Aspect, Fact, Profile, fact_history, known_facts, one_fact, profile
+from edge.recall.answer.stretches import Stretch, stretches
 from edge.recall.batch import Query, Ranked, parse_query, read_queries, refused, to_line
-from edge.recall.finder import Heard, find_question
-from edge.recall.head import Head
-from edge.recall.phrases import say_time
-from edge.recall.portrait import Aspect, Fact, Profile, fact_history, known_facts, one_fact, profile
-from edge.recall.question import Known, Question, QuestionKind, understand
+from edge.recall.question.finder import Heard, find_question
+from edge.recall.question.head import Head
+from edge.recall.question.understand import Known, Question, QuestionKind, understand
+from edge.recall.question.when import Order, When, understand_when
 from edge.recall.recall import Recall
 from edge.recall.records import Answer, Filters, Level, Look, Result
-from edge.recall.search import Embedder
-from edge.recall.similar import like, similar
-from edge.recall.stretches import Stretch, stretches
-from edge.recall.when import Order, When, understand_when
+from edge.recall.search.searcher import Embedder
+from edge.recall.search.similar import like, similar
 
 __all__ = [
     "Answer",

@@ -16,16 +16,16 @@ from edge.memory.tiers.experience import AnswerRecord
 from edge.memory.tiers.timeline import Node
 from edge.reason import Reasoner
 from edge.recall.agent import Agents
+from edge.recall.answer.choices import choose
+from edge.recall.answer.evidence import Evidence, spoken
+from edge.recall.answer.reflex import Reflex
 from edge.recall.batch import Query, Ranked
-from edge.recall.choices import choose
-from edge.recall.evidence import Evidence, spoken
-from edge.recall.head import Head
-from edge.recall.listening import SEARCH, SPEAK, UNASKED, Listener
-from edge.recall.question import Known, Question, understand
+from edge.recall.question.head import Head
+from edge.recall.question.listening import SEARCH, SPEAK, UNASKED, Listener
+from edge.recall.question.understand import Known, Question, understand
 from edge.recall.records import Answer, Filters, Level, Result
 from edge.recall.reflection import judge, keep
-from edge.recall.reflex import Reflex
-from edge.recall.search import Embedder, Searcher
+from edge.recall.search.searcher import Embedder, Searcher
 from edge.settings import RecallSettings
 from edge.types.records import Kind, TraceRecord, mentioned, parse_id, public_id, render
 

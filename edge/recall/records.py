@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from edge.recall.question import QuestionKind
+from edge.recall.question.understand import QuestionKind
 
 
 class Level(StrEnum):

@@ -8,9 +8,11 @@ from fastapi import APIRouter, Query
 
 from edge.clock import iso, utc_now
 from edge.errors import NotFoundError
-from edge.memory.tiers import scene_reads, scene_words, visual
-from edge.memory.tiers.scene_days import SEEN
-from edge.memory.tiers.scene_reads import Found, Scene
+from edge.memory.tiers import visual
+from edge.memory.tiers.scene import reads as scene_reads
+from edge.memory.tiers.scene import words as scene_words
+from edge.memory.tiers.scene.days import SEEN
+from edge.memory.tiers.scene.reads import Found, Scene
 from edge.recall import Filters, similar, stretches
 from edge.serve import inputs, shapes
 from edge.serve.context import Context

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from edge.clock import iso
 from edge.memory import Store
-from edge.memory.tiers import scene_reads, scene_words
+from edge.memory.tiers.scene import reads as scene_reads
+from edge.memory.tiers.scene import words as scene_words
 from edge.memory.tiers.timeline import Node
 from edge.memory.tiers.working import Working as WorkingMemory
 from edge.recall import Answer, Result, looked_at

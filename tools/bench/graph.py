@@ -37,8 +37,8 @@ from edge.memory import Store, StoredTrace, index
 from edge.memory.tiers import graph
 from edge.memory.tiers.graph import Key
 from edge.recall import Embedder, Known, understand
-from edge.recall.graph import Nearness
-from edge.recall.search import Searcher
+from edge.recall.search.graph import Nearness
+from edge.recall.search.searcher import Searcher
 from edge.settings import load_settings
 
 BEGIN = 1_735_689_600.0  # 2025-01-01T00:00Z

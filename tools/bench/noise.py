@@ -32,7 +32,7 @@ from edge.capture import DescribedFile
 from edge.infer import Catalog, Runtime, TextEmbedder
 from edge.memory import Store
 from edge.recall import Head, Query, Recall, find_question, read_queries, to_line
-from edge.recall.listening import Listener
+from edge.recall.question.listening import Listener
 from edge.settings import RecallSettings, load_settings
 from tools.bench.egolife import run
 from tools.head.examples import unpunctuated

@@ -1,6 +1,6 @@
 """The three networks of the head as they are trained: forward, backward, Adam; NumPy alone.
 
-The forward passes are those of `edge.recall.head.Weights` for a batch; `train` holds that both give the same.
+The forward passes are those of `edge.recall.question.head.Weights` for a batch; `train` holds that both give the same.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from edge.recall.head import DILATIONS, FLAGS, WINDOW, shifted
+from edge.recall.question.head import DILATIONS, FLAGS, WINDOW, shifted
 
 Array = NDArray[np.float32]
 Parameters = dict[str, Array]

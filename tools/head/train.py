@@ -24,9 +24,9 @@ from rich.table import Table
 
 from edge.app import build_text_embedder
 from edge.infer import Catalog, Runtime, TextEmbedder
-from edge.recall.finder import MARGIN
-from edge.recall.head import FLAGS, Weights, best_span, features, words_of
-from edge.recall.stop_words import ASKING_WORDS, FUNCTION_WORDS
+from edge.recall.question.finder import MARGIN
+from edge.recall.question.head import FLAGS, Weights, best_span, features, words_of
+from edge.recall.question.stop_words import ASKING_WORDS, FUNCTION_WORDS
 from edge.settings import load_settings
 from tools.head import network
 from tools.head.examples import Mixed, a_question, mixed, natural, other_text, surrounded, unpunctuated, wish

@@ -15,9 +15,9 @@ import apsw
 
 from edge.memory.database import fetch
 from edge.memory.drafts import to_json
-from edge.memory.tiers.extract import bare, extract, spoken
-from edge.memory.tiers.timeline_nodes import EVENT
-from edge.memory.tiers.timeline_text import event_sentences
+from edge.memory.tiers.timeline.extract import bare, extract, spoken
+from edge.memory.tiers.timeline.nodes import EVENT
+from edge.memory.tiers.timeline.text import event_sentences
 from edge.types.records import mentioned
 
 SUMMARY_WORDS: Final = 100  # of the rolling summary (Appendix C: about one hundred)

@@ -21,7 +21,7 @@ from edge.memory.tiers.experience import Experience
 from edge.recall.agent.looks import WORDS, Finding, Looks
 from edge.recall.agent.model import Guide
 from edge.recall.agent.policy import next_move
-from edge.recall.question import Question, QuestionKind
+from edge.recall.question.understand import Question, QuestionKind
 from edge.recall.records import Answer, Look, Result
 from edge.recall.reflection import Move, Probe, Repair, Signal, Trajectory, advise, contradiction, shape_of
 from edge.recall.reflection.bank import as_route

@@ -16,17 +16,17 @@ import apsw
 from edge.errors import NotFoundError, QuestionError
 from edge.memory import index
 from edge.memory.tiers import timeline
-from edge.recall.evidence import Evidence
-from edge.recall.ground import LISTED, MATCHED, Ground
-from edge.recall.phrases import sentence
-from edge.recall.portrait import Fact, known_facts
-from edge.recall.question import Question, QuestionKind
-from edge.recall.ranking import Concept
+from edge.recall.answer.evidence import Evidence
+from edge.recall.answer.ground import LISTED, MATCHED, Ground
+from edge.recall.answer.phrases import sentence
+from edge.recall.answer.portrait import Fact, known_facts
+from edge.recall.question.understand import Question, QuestionKind
 from edge.recall.records import Answer, Level, Look, Result
 from edge.recall.reflection.bank import Move
 from edge.recall.reflection.repair import Repair, anyone, reworded, widened
 from edge.recall.reflection.signals import Probe
-from edge.recall.search import Found, Hit, Searcher
+from edge.recall.search.ranking import Concept
+from edge.recall.search.searcher import Found, Hit, Searcher
 from edge.settings import RecallSettings
 from edge.types.records import Kind, parse_id
 from edge.types.vocabulary import everyday, labels_for

@@ -19,8 +19,8 @@ from pydantic import BaseModel, Field
 from edge.clock import to_local
 from edge.reason import Budget, Message, Reasoner, Refusal, Request, load_prompt
 from edge.recall.agent.looks import WORDS
-from edge.recall.phrases import sentence
-from edge.recall.question import Question
+from edge.recall.answer.phrases import sentence
+from edge.recall.question.understand import Question
 from edge.recall.records import Look, Result
 from edge.recall.reflection import Move
 from edge.types.records import mention, mentioned, render

@@ -14,11 +14,11 @@ from edge.reason import Reasoner
 from edge.recall.agent.agent import MOST_ROUNDS, Agent, Limits, first_only
 from edge.recall.agent.looks import Looks
 from edge.recall.agent.model import Guide
-from edge.recall.evidence import Evidence
-from edge.recall.question import Question
+from edge.recall.answer.evidence import Evidence
+from edge.recall.question.understand import Question
 from edge.recall.records import Answer
 from edge.recall.reflection import Signal
-from edge.recall.search import Searcher
+from edge.recall.search.searcher import Searcher
 from edge.settings import RecallSettings
 
 Reflexes = Callable[[Question], Answer]

@@ -16,10 +16,10 @@ from typing import Final
 
 from wordfreq import zipf_frequency
 
-from edge.recall.phrases import listed
-from edge.recall.question import Question
+from edge.recall.answer.phrases import listed
+from edge.recall.question.understand import Question
+from edge.recall.question.when import When
 from edge.recall.reflection.shape import forms
-from edge.recall.when import When
 
 Understand = Callable[[str], Question]
 Occurs = Callable[[str], bool]

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from edge.recall.ground import HINTED, MATCHED
-from edge.recall.search import Hit
+from edge.recall.answer.ground import HINTED, MATCHED
+from edge.recall.search.searcher import Hit
 
 _NEGATION: Final = re.compile(r"\b(?:not|never|nobody|nothing|none|no longer|without|cannot)\b|n['’]t\b", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]{3,}")

@@ -11,7 +11,7 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from edge.memory.tiers.scene_days import HOURS, MOTION, PERSON, SEEN, SPEECH, Cell, Hour, weekday
+from edge.memory.tiers.scene.days import HOURS, MOTION, PERSON, SEEN, SPEECH, Cell, Hour, weekday
 
 DAY_S = 86_400.0
 BEGIN = 20_089  # days since 1970-01-01: a Wednesday

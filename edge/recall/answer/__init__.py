@@ -1,0 +1,1 @@
+"""From moments to an answer: what they show, said in sentences that cite them."""
