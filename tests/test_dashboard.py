@@ -54,8 +54,16 @@ def running(watched: Path, tmp_path: Path) -> Iterator[tuple[str, MemoryService]
 
 
 @contextmanager
-def page_of(url: str, size: str, scheme: str, *, away: bool = False) -> Iterator[Any]:
-    """A page that fails the test for whatever goes wrong in it; `away`: but for a server that is not there."""
+def page_of(url: str, size: str, scheme: str, *, away: bool = False, gone: str = "/whep/") -> Iterator[Any]:
+    """A page that fails the test for whatever goes wrong in it.
+
+    Args:
+        url: of the page.
+        size: of the screen.
+        scheme: light or dark.
+        away: the server may be not there.
+        gone: what may be not there on the server.
+    """
     playwright = pytest.importorskip("playwright.sync_api")
     wide, high = SIZES[size]
     wrong: list[str] = []
@@ -69,8 +77,11 @@ def page_of(url: str, size: str, scheme: str, *, away: bool = False) -> Iterator
         page.on(
             "console",
             lambda said: (
-                wrong.append(said.text)
-                if said.type == "error" and "/whep/" not in said.location["url"] and not (away and "ERR_" in said.text)
+                wrong.append(f"{said.text} {said.location['url']}")
+                if said.type == "error"
+                and "/whep/" not in said.location["url"]
+                and gone not in said.location["url"]
+                and not (away and "ERR_" in said.text)
                 else None
             ),
         )
@@ -139,7 +150,7 @@ def test_what_is_remembered_is_seen_filtered_named_and_asked(
 
         # What is new comes by itself.
         service.events.publish("camera", "glasses", {"state": "paused", "detail": ""})
-        page.get_by_role("button", name="Pause").click()
+        page.get_by_role("button", name="Pause", exact=True).click()
         page.get_by_role("button", name="Resume").wait_for()
         no_sideways(page)
 
@@ -183,7 +194,7 @@ def test_the_description_is_a_page(running: tuple[str, MemoryService]) -> None:
     url, _ = running
     with page_of(url, "desktop", "light") as page:
         page.goto(f"{url}/api/docs")
-        page.get_by_text("/api/v1/moments/{moment}").wait_for()
+        page.get_by_text("/api/v1/moments/{moment}", exact=True).wait_for()
 
 
 def sightings(store: Store) -> dict[int, int]:
@@ -202,7 +213,7 @@ def poll(page: Any, what: Callable[[], bool]) -> None:
 def test_who_is_who_is_put_right_and_rules_are_kept(running: tuple[str, MemoryService], tmp_path: Path) -> None:
     url, service = running
     store = service.store
-    with page_of(url, "desktop", "light") as page:
+    with page_of(url, "desktop", "light", gone="/faces/") as page:  # whom an undo takes away
         page.locator("#people-list button", has_text="person 1").click()
         page.locator("#person-title", has_text="person 1").wait_for()
         before = sightings(store)
@@ -230,4 +241,43 @@ def test_who_is_who_is_put_right_and_rules_are_kept(running: tuple[str, MemorySe
         page.screenshot(path=tmp_path / "rules.png")
         page.locator("#rules-list").get_by_role("button", name="Remove").click()
         page.locator("#rules-list li", has_text="Nothing yet").wait_for()
+        no_sideways(page)
+
+
+def test_it_is_paused_and_what_is_forgotten_is_shown_first_and_then_gone(
+    running: tuple[str, MemoryService], tmp_path: Path
+) -> None:
+    url, service = running
+    store = service.store
+    with page_of(url, "desktop", "light", gone="/moments/") as page:
+        pause = page.locator("#pause-all")
+        pause.click()
+        poll(page, lambda: service.paused is not None)
+        page.get_by_role("button", name="Remember again").click()
+        poll(page, lambda: service.paused is None)
+
+        # A moment, from its own dialog: nothing goes before it is confirmed.
+        traces = [one.id for one in store.traces()]
+        page.locator("#moment-list .moment .thumb").first.click()
+        page.get_by_role("button", name="Forget this moment…").click()
+        page.locator("#forget-preview", has_text="for good").wait_for()
+        page.screenshot(path=tmp_path / "forget.png")
+        assert [one.id for one in store.traces()] == traces
+        page.get_by_role("button", name="Forget for good").click()
+        poll(page, lambda: len(store.traces()) == len(traces) - 1)
+        page.locator("#viewer").wait_for(state="hidden")
+
+        # A person, from their page.
+        page.locator("#people-list button", has_text="person 1").click()
+        page.get_by_role("button", name="Forget person 1…").click()
+        page.get_by_role("button", name="Forget for good").click()
+        poll(page, lambda: all(one.title != "person 1" for one in store.entities()))
+
+        # All of a camera, chosen in the dialog.
+        page.get_by_role("button", name="Forget…", exact=True).click()
+        assert page.locator("#forget-sure").is_disabled()
+        page.get_by_label("all of a camera").check()
+        page.locator("#forget-camera").select_option("glasses")
+        page.get_by_role("button", name="Forget for good").click()
+        poll(page, lambda: not store.traces())
         no_sideways(page)

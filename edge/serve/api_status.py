@@ -87,6 +87,7 @@ def _memory(service: ServiceLike) -> Memory:
         last=shapes.when(counts.last),
         bytes=counts.bytes,
         free_bytes=shutil.disk_usage(service.store.home).free,
+        cameras=service.store.cameras(),
     )
 
 

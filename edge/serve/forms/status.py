@@ -29,6 +29,7 @@ class Memory(Form):
     last: str | None
     bytes: int
     free_bytes: int
+    cameras: list[str] = Field(description="whose moments are remembered, also of those that are gone")
 
 
 class Jobs(Form):

@@ -19,7 +19,7 @@
 /** @typedef {{ id: string, level: string, trace: string, camera: string, start: string, end: string, score: number, text: string, entities: Who[], key_frame: string | null }} Found */
 /** @typedef {{ question: string, answer: string, found: boolean, start: string | null, camera: string | null, key_frame: string | null, cited: string[], evidence: Found[], notes: string[], ms: number, id: string | null, looks: { memory: string, where: string, helped: boolean }[] }} Answer */
 /** @typedef {{ name: string, uri: string, state: string, detail: string, last_frame: string | null, fps: number, width: number, height: number, segments: number, paused: boolean, pushed: boolean }} Camera */
-/** @typedef {{ device: string, version: string, uptime_s: number, memory: { traces: number, entities: number, utterances: number, bytes: number, free_bytes: number }, cpu_percent: number, load: number[], cores: number, rss_bytes: number, temperature_c: number | null, loop_lag_ms: number, channels: Record<string, { items: number, bound: number, dropped: number }>, missing: string[], networks: string, cameras: Camera[], you: { scopes: string[] } }} Status */
+/** @typedef {{ device: string, version: string, uptime_s: number, memory: { traces: number, entities: number, utterances: number, bytes: number, free_bytes: number, cameras: string[] }, cpu_percent: number, load: number[], cores: number, rss_bytes: number, temperature_c: number | null, loop_lag_ms: number, channels: Record<string, { items: number, bound: number, dropped: number }>, missing: string[], networks: string, cameras: Camera[], you: { scopes: string[] } }} Status */
 
 /**
  * @template T

@@ -66,8 +66,8 @@ export function chat(onPerson) {
    */
   function thumbs(id) {
     const said = el("span", { class: "dim small", role: "status" });
-    const [right, wrong] = [{ sign: "👍", label: "Right", good: true }, { sign: "👎", label: "Wrong", good: false }].map(({ sign, label, good }) =>
-      el("button", { type: "button", class: "chip", "aria-label": label, title: label, "aria-pressed": "false", onclick: () => void judge(good) }, sign));
+    const [right, wrong] = [{ label: "Right", good: true }, { label: "Wrong", good: false }].map(({ label, good }) =>
+      el("button", { type: "button", class: "chip", "aria-pressed": "false", onclick: () => void judge(good) }, label));
 
     /** @param {boolean} good */
     async function judge(good) {

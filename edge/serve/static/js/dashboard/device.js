@@ -11,8 +11,11 @@ import { openPicture } from "./viewer.js";
 
 const EVERY_MS = 10_000;
 
-/** @param {(cameras: Camera[]) => void} onCameras */
-export function device(onCameras) {
+/**
+ * @param {(cameras: Camera[]) => void} onCameras those that watch
+ * @param {(names: string[]) => void} onRemembered those whose moments are kept, and those that watch
+ */
+export function device(onCameras, onRemembered) {
   const list = byId("camera-list", HTMLUListElement);
   const form = byId("camera-form", HTMLFormElement);
   const health = byId("health", HTMLElement);
@@ -26,6 +29,7 @@ export function device(onCameras) {
       byId("device-name", HTMLSpanElement).textContent = status.device;
       byId("version", HTMLSpanElement).textContent = status.version && ` · ${status.version}`;
       cameras(status.cameras);
+      onRemembered([...new Set([...status.memory.cameras, ...status.cameras.map((one) => one.name)])]);
       vitals(status);
     } catch (error) {
       say(error);

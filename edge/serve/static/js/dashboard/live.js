@@ -89,7 +89,7 @@ export function live(events) {
     empty.hidden = shown;
     empty.textContent = camera
       ? camera.detail || (camera.state === "live" ? "The first picture is on its way…" : `This camera is ${camera.state}.`)
-      : "No camera yet. Add one under “Device”, or pair a phone.";
+      : "No camera yet. Add one under “Cameras and device”, or pair a phone.";
   }
 
   async function next() {

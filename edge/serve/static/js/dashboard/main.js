@@ -6,11 +6,13 @@ import { dayline } from "./day.js";
 import { device } from "./device.js";
 import { byId, settled } from "./dom.js";
 import { Events } from "./events.js";
+import { keep } from "./keep.js";
 import { live } from "./live.js";
 import { moments } from "./moments.js";
 import { notices } from "./notices.js";
 import { pairing } from "./pairing.js";
 import { people } from "./people.js";
+import { lookAgain } from "./viewer.js";
 
 const VIEWS = ["live", "moments", "ask", "people", "device"];
 const WORDS = { connecting: "Connecting…", live: "Live", failed: "Not connected" };
@@ -20,14 +22,14 @@ const view = live(events);
 const day = dayline(goTo);
 const list = moments((chosen) => void day.load(chosen), openPerson);
 const everybody = people((found) => list.people(found));
+const kept = keep();
 let names = "";
-const machine = device((cameras) => {
-  view.cameras(cameras);
-  const now = cameras.map((one) => one.name).join("\n");
-  if (now !== names) {
-    names = now;
-    list.cameras(cameras.map((one) => one.name));
-  }
+const machine = device(view.cameras, (cameras) => {
+  const now = cameras.join("\n");
+  if (now === names) return; // what is chosen in a list stays chosen
+  names = now;
+  list.cameras(cameras);
+  kept.cameras(cameras);
 });
 const told = notices();
 chat(openPerson);
@@ -74,7 +76,7 @@ events.on("moment", settled(() => { void list.load(); day.refresh(); void everyb
 events.on("person", settled(() => { void everybody.load(); void list.load(); day.refresh(); }, 200));
 events.on("camera", settled(() => void machine.load(), 200));
 events.on("notice", told.tell);
-events.on("reset", settled(loadAll, 200));
+events.on("reset", settled(() => { loadAll(); void lookAgain(); }, 200));
 
 function loadAll() {
   void machine.load();

@@ -3,6 +3,7 @@
 
 import { get, send } from "./api.js";
 import { byId, el, face, say } from "./dom.js";
+import { forget } from "./keep.js";
 import { ago, clock } from "./time.js";
 import { openMoment } from "./viewer.js";
 import { history, mergeForm, notThem } from "./corrections.js";
@@ -23,8 +24,10 @@ export function people(onPeople) {
   let known = [];
 
   async function load() {
+    let all = false; // are in the list
     try {
-      const page = await get("/people", { limit: 200 });
+      const page = await get("/people", { limit: 500 });
+      all = page.next === null;
       const everybody = /** @type {Person[]} */ (page.items);
       note.textContent = everybody.length ? String(everybody.length) : "";
       list.replaceChildren(...(everybody.length ? everybody.map(card) : [el("li", { class: "dim" }, "Nobody has been met yet.")]));
@@ -33,7 +36,8 @@ export function people(onPeople) {
     } catch (error) {
       say(error);
     }
-    if (shown && !editing()) await open(shown, false);
+    if (shown && all && !known.some((one) => one.id === shown)) close(); // forgotten, or taken for somebody else
+    else if (shown && !editing()) await open(shown, false);
   }
 
   /** @param {Person} person */
@@ -96,6 +100,7 @@ export function people(onPeople) {
         ...person.names_heard.map((one) => el("li", {}, `${one.name} (${one.source}, ${ago(one.at)})${one.accepted ? "" : ", not taken"}`)))) : "",
       mergeForm(person, known.filter((one) => one.id !== person.id), again),
       history(person, again),
+      el("p", { class: "admin" }, el("button", { type: "button", class: "danger", onclick: () => forget({ person: person.id }) }, `Forget ${person.title}…`)),
     );
   }
 

@@ -1,9 +1,10 @@
 // @ts-check
 /** The dialog that shows a moment: its key frames with boxes, its lines and what was said. */
 
-import { get } from "./api.js";
+import { ApiError, get } from "./api.js";
 import { draw } from "./boxes.js";
 import { byId, el, say, thumbnail } from "./dom.js";
+import { forget } from "./keep.js";
 import { clock, date, longDay, span } from "./time.js";
 
 /** @typedef {import("./api.js").WholeMoment} WholeMoment */
@@ -52,6 +53,16 @@ export function openPicture(heading, source) {
   title.focus();
 }
 
+/** Something was forgotten: if it is what is shown, it is shown no more. */
+export async function lookAgain() {
+  if (!shown) return;
+  try {
+    await get(`/moments/${shown.id}`);
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) dialog.close();
+  }
+}
+
 /** @param {WholeMoment} moment @param {string | null} frame */
 function fill(moment, frame) {
   title.textContent = `${longDay(date(moment.start))}, ${span(moment.start, moment.end)} · ${moment.camera}`;
@@ -70,7 +81,8 @@ function fill(moment, frame) {
     moment.decisions.length ? el("details", {}, el("summary", {}, "Why these people"), el("ul", { class: "lines" },
       ...moment.decisions.map((one) => el("li", {}, `${one.outcome}: ${one.reason}`)))) : "",
     moment.pictures.length ? alike(moment.id) : "",
-    el("p", { class: "dim small" }, moment.id),
+    el("p", { class: "dim small" }, moment.id, " ",
+      el("button", { type: "button", class: "link admin", onclick: () => forget({ items: [moment.id] }) }, "Forget this moment…")),
   );
   before.hidden = after.hidden = false;
   before.disabled = !moment.before;
