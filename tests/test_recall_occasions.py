@@ -12,7 +12,7 @@ from edge.recall.answer.occasions import Seen, occasions
 from edge.recall.search.ranking import (
     K1,
     best_first,
-    estimated_cosine,
+    cosines_of_signs,
     length_norm,
     rarity,
     recency,
@@ -26,10 +26,11 @@ def _corpus(spans: list[tuple[float, float]], cameras: list[int] | None = None) 
     n = len(spans)
     return Corpus(
         np.arange(1, n + 1),
-        np.full(n, 10.0),
+        np.full(n, 10.0, np.float32),
         np.array([a for a, _ in spans], float),
         np.array([b for _, b in spans], float),
-        np.array(cameras or [1] * n),
+        np.array(cameras or [1] * n, np.int32),
+        slice(0, n),
     )
 
 
@@ -84,7 +85,7 @@ def test_a_word_counts_more_the_oftener_and_the_shorter_the_text_and_never_witho
 
 
 def test_nothing_visible_has_no_scores() -> None:
-    assert not len(length_norm(_corpus([])))
+    assert not len(length_norm(_corpus([]).lengths, 1.0))
     assert not len(best_first(np.zeros(0), 5))
 
 
@@ -97,13 +98,13 @@ def test_what_has_no_vector_is_neither_raised_nor_lowered() -> None:
 
 def test_the_newer_comes_first_and_equals_keep_that_order() -> None:
     corpus = _row(3)
-    prior = recency(corpus, 60.0)
+    prior = recency(corpus.ends, 60.0)
     assert prior[0] < prior[1] < prior[2] == 0.0
     assert best_first(np.zeros(3), 2).tolist() == [2, 1]
 
 
 def test_signs_that_agree_in_all_or_none_are_the_ends_of_the_cosine() -> None:
-    assert estimated_cosine(np.array([0.0, 192.0, 384.0]), 384) == pytest.approx([1.0, 0.0, -1.0], abs=1e-9)
+    assert cosines_of_signs(384)[[0, 192, 384]] == pytest.approx([1.0, 0.0, -1.0], abs=1e-9)
 
 
 @given(st.integers(1, 60), st.integers(1, 60), st.randoms())
