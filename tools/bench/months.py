@@ -1,11 +1,13 @@
 """What six months cost: write half a year of days into one memory and compare its last month with its first day.
 
-`python -m tools.bench.months [--shared DIR] [--weeks N] [--home DIR]`. The days are made of one real week (EgoLife, Yang et al.
+`python -m tools.bench.months [--shared DIR] [--weeks N] [--home DIR]`. With `--home` the memory is kept; a second run writes the
+weeks that are missing, and asks again in the first week and in the last. The days are made of one real week (EgoLife, Yang et al.
 2025; its captions and words lie beside the evaluation scripts and are not part of this project): every simulated week holds
 the half minutes of the real one with their dates shifted, and from the second week on the days of a week and the hours of a
 day are in a shuffled order (a seeded one), so that no two weeks tell the same story. Sentence vectors are made once for each
 text, because making them costs the same in every month; everything else runs as it does in use: the critical commit, the
-queue of what is derived from it, and questions.
+queue of what is derived from it (gone over at a week's end), and questions. Last, the questions are asked once more of the
+whole memory: at the end of its first week, and at its end.
 
 Ratios inside this one run are what counts: the machine's speed is its own.
 """
@@ -34,10 +36,11 @@ from rich.table import Table
 from edge.app import build_text_embedder
 from edge.app.replay import replay
 from edge.capture import DescribedFile
+from edge.consolidate import Worker, build_handlers
 from edge.infer import Catalog, Runtime, TextEmbedder
 from edge.memory import Store
 from edge.recall import Recall
-from edge.settings import load_settings
+from edge.settings import Settings, load_settings
 
 DAY_S = 86_400.0
 QUESTIONS = (
@@ -67,6 +70,17 @@ class Memo:
         if new:
             self._known.update(zip(new, self._embedder.embed(new), strict=True))
         return np.stack([self._known[text] for text in texts])
+
+    def load(self, path: Path) -> None:
+        """Know what an earlier run knew."""
+        if path.exists():
+            with np.load(path) as stored:
+                self._known.update(zip(stored["texts"].tolist(), stored["vectors"], strict=True))
+
+    def save(self, path: Path) -> None:
+        """Let a later run know it, too."""
+        known = list(self._known.items())
+        np.savez(path, texts=np.array([text for text, _ in known]), vectors=np.stack([vector for _, vector in known]))
 
 
 def main() -> None:
@@ -145,53 +159,72 @@ def moved(segment: dict[str, object], by: timedelta) -> dict[str, object]:
 def bench(days: list[list[dict[str, object]]], work: Path, home: Path, weeks: int) -> None:
     settings = load_settings(home)
     embedder = Memo(build_text_embedder(Catalog.load(settings.infer), Runtime(settings.infer)))
+    vectors = home.with_suffix(".vectors.npz")
+    embedder.load(vectors)
     chance = random.Random(1)
     start = datetime(2025, 1, 6)  # a Monday
     table = Table(box=box.SIMPLE_HEAD, title="the same memory, week by week (times in ms, median)")
     for column in (
-        "week",
-        "traces",
-        "commit",
-        "derived",
-        "both, × day 1",
-        "question",
-        "× week 1",
-        "MB",
-        "MB a day",
-        "bounded",
-    ):
+        "week", "traces", "commit", "derived", "both, × day 1", "question", "p95", "× week 1", "MB", "MB a day",
+    ):  # fmt: skip
         table.add_column(column, justify="right")
     first_day = first_question = 0.0
     size = 0
     console = Console(width=120)
     with Store.open(home, settings.memory, user=settings.user) as store:
+        worker = Worker(store, build_handlers(store))
+        there = store.counts().traces
         for week in range(weeks):
             path = work / "week.jsonl"
-            with path.open("w") as sink:
-                for segment in simulated_week(days, week, start + timedelta(weeks=week), chance):
-                    sink.write(json.dumps(segment) + "\n")
-            write, derive = written(store, embedder, path)
-            each = [one + other for one, other in zip(write, derive, strict=True)]
+            segments = list(simulated_week(days, week, start + timedelta(weeks=week), chance))
+            there -= len(segments)
+            if there >= 0:
+                continue  # an earlier run wrote it
+            path.write_text("".join(json.dumps(segment) + "\n" for segment in segments))
+            write = written(store, embedder, path)
+            began = time.perf_counter()
+            worker.drain()
+            derive = (time.perf_counter() - began) / len(segments)
             if not week:
-                first_day = statistics.median(each[: max(len(each) // 7, 1)])
-            now = (start + timedelta(weeks=week + 1)).replace(tzinfo=UTC).timestamp()
-            asked = questions(Recall(store, embedder, settings.recall, now=lambda now=now: now))
-            first_question = first_question or asked
+                first_day = statistics.median(write[: max(len(write) // 7, 1)]) + derive
+                embedder.save(vectors)
+            asked = questions(store, embedder, settings, start + timedelta(weeks=week + 1))
+            first_question = first_question or statistics.median(asked)
             counts = store.counts()
             table.add_row(
-                str(week + 1), str(counts.traces), f"{statistics.median(write) * 1000:.2f}",
-                f"{statistics.median(derive) * 1000:.2f}", f"{statistics.median(each) / first_day:.2f}",
-                f"{asked * 1000:.1f}", f"{asked / first_question:.2f}", f"{counts.bytes / 1e6:.0f}",
-                f"{(counts.bytes - size) / 7e6:.1f}", "",
+                str(week + 1), str(counts.traces), f"{statistics.median(write) * 1000:.2f}", f"{derive * 1000:.2f}",
+                f"{(statistics.median(write) + derive) / first_day:.2f}" if first_day else "",
+                *milliseconds(asked), f"{statistics.median(asked) / first_question:.2f}", f"{counts.bytes / 1e6:.0f}",
+                f"{(counts.bytes - size) / 7e6:.1f}" if size else "",
             )  # fmt: skip
             size = counts.bytes
             print(f"week {week + 1}: {counts.traces} traces, commit {statistics.median(write) * 1000:.2f} ms,"
-                  f" question {asked * 1000:.1f} ms", file=sys.stderr, flush=True)  # fmt: skip
+                  f" derived {derive * 1000:.2f} ms, question {statistics.median(asked) * 1000:.1f} ms",
+                  file=sys.stderr, flush=True)  # fmt: skip
     console.print(table)
+    with Store.open(home, settings.memory, user=settings.user, readonly=True) as store:
+        console.print(first_and_last(store, embedder, settings, start, weeks))
 
 
-def written(store: Store, embedder: Memo, path: Path) -> tuple[list[float], list[float]]:
-    """Write a week; s of each critical commit, and of what is derived from each segment."""
+def first_and_last(store: Store, embedder: Memo, settings: Settings, start: datetime, weeks: int) -> Table:
+    """The whole memory, asked at the end of its first week and at its end, in turns."""
+    table = Table(box=box.SIMPLE_HEAD, title=f"{len(QUESTIONS)} questions to {store.counts().traces:,} moments")
+    for column in ("asked after week", "p50 ms", "p95 ms", "× week 1"):
+        table.add_column(column, justify="right")
+    ends = {week: start + timedelta(weeks=week) for week in (1, weeks)}
+    times: dict[int, list[float]] = {week: [] for week in ends}
+    for _ in range(3):
+        for week, end in ends.items():
+            times[week] += questions(store, embedder, settings, end)
+    for week, each in times.items():
+        table.add_row(
+            str(week), *milliseconds(each), f"{statistics.median(each) / statistics.median(times[1]):.2f}"
+        )  # fmt: skip
+    return table
+
+
+def written(store: Store, embedder: Memo, path: Path) -> list[float]:
+    """Write a week; s of each critical commit."""
     times: list[float] = []
     commit = store.commit
 
@@ -206,19 +239,25 @@ def written(store: Store, embedder: Memo, path: Path) -> tuple[list[float], list
         replay(store, embedder, DescribedFile(path, UTC))
     finally:
         store.commit = commit  # type: ignore[method-assign]
-    return times, [0.0] * len(times)
+    return times
 
 
-def questions(recall: Recall) -> float:
-    """The median time of a question, s; the first round warms up."""
+def questions(store: Store, embedder: Memo, settings: Settings, at: datetime) -> list[float]:
+    """The time of each question asked at a time, s; the first round warms up."""
+    recall = Recall(store, embedder, settings.recall)
+    now = at.replace(tzinfo=UTC).timestamp()
     times = []
     for round_ in range(2):
         for question in QUESTIONS:
             began = time.perf_counter()
-            recall.ask(question)
+            recall.ask(question, now)
             if round_:
                 times.append(time.perf_counter() - began)
-    return statistics.median(times)
+    return times
+
+
+def milliseconds(times: Sequence[float]) -> list[str]:
+    return [f"{statistics.median(times) * 1000:.1f}", f"{float(np.percentile(times, 95)) * 1000:.1f}"]
 
 
 if __name__ == "__main__":
