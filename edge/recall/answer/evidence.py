@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Sequence
 
@@ -29,6 +30,8 @@ from edge.types.records import (
 _PAGE = 500
 _PICTURED = 32  # the first so many traces of a node are looked through for a picture
 _LONGEST_TRACE_S = 3600.0  # what is described by others may be longer than our half minutes
+
+_Pictures = list[tuple[int, float]]  # id and UTC POSIX seconds
 
 
 class Evidence:
@@ -147,10 +150,15 @@ class Evidence:
 
     def picture(self, trace: int, at: float) -> str | None:
         """The id of the picture of a trace that is nearest to a moment."""
-        frames = self.store.rows("select id, at from key_frame where trace = ? order by id", (trace,))
-        if not frames:
-            return None
-        return public_id(Kind.KEY_FRAME, min(frames, key=lambda frame: abs(frame[1] - at))[0])
+        return _nearest(self._frames([trace]).get(trace, []), at)
+
+    def _frames(self, traces: Iterable[int]) -> dict[int, _Pictures]:
+        """The pictures of traces, in one read."""
+        sql = "select trace, id, at from key_frame where trace in (select value from json_each(?)) order by id"
+        frames: dict[int, _Pictures] = {}
+        for trace, frame, at in self.store.rows(sql, (json.dumps(list(traces)),)):
+            frames.setdefault(trace, []).append((frame, at))
+        return frames
 
     def observations(
         self,
@@ -292,12 +300,16 @@ class Evidence:
             words = (*question.words, *question.people_words)
             wanted = {term for word in words for term in index.tokens(connection, word)}
             found: list[tuple[int, float, Result]] = []
+            records = {record.id: record for record in self.store.traces_by_id(hit.trace for hit in hits)}
+            frames = self._frames(records)
             for hit in hits:
+                record, pictures = records.get(hit.trace), frames.get(hit.trace, [])
+                if record is None:
+                    continue
                 if level is Level.PERSON:
-                    results = self._people_of(hit)
+                    results = self._people_of(record, hit.score, pictures)
                 elif level is Level.UTTERANCE:
-                    said = self.store.utterances(trace=hit.trace, newest_first=False, limit=_PAGE)
-                    results = [self.of_utterance(one, hit.score) for one in said]
+                    results = [_utterance(one, record, hit.score, pictures) for one in record.utterances]
                 else:
                     seen = self.store.observations(trace=hit.trace, newest_first=False, limit=_PAGE)
                     results = [self.of_observation(one, hit.score) for one in seen]
@@ -310,8 +322,7 @@ class Evidence:
         found.sort(key=lambda row: (-row[0], -row[1]))
         return list({result.id: result for _, _, result in reversed(found)}.values())[::-1]
 
-    def _people_of(self, hit: Hit) -> list[Result]:
-        record = self.store.trace(hit.trace)
+    def _people_of(self, record: TraceRecord, score: float, pictures: _Pictures) -> list[Result]:
         titles = self.store.titles(record.entities)
         return [
             Result(
@@ -319,13 +330,13 @@ class Evidence:
                 level=Level.PERSON,
                 start=record.start,
                 end=record.end,
-                score=hit.score,
+                score=score,
                 text=titles[entity],
                 camera=record.camera,
                 trace=public_id(Kind.TRACE, record.id),
                 entities=(public_id(Kind.ENTITY, entity),),
                 people=(titles[entity],),
-                key_frame=self.picture(record.id, record.end),
+                key_frame=_nearest(pictures, record.end),
             )
             for entity in record.entities
             if entity in titles
@@ -351,19 +362,30 @@ class Evidence:
     def of_utterance(self, words: UtteranceRecord, score: float = 0.0) -> Result:
         """An utterance as a result."""
         record = self.store.trace(words.trace)
-        return Result(
-            id=public_id(Kind.UTTERANCE, words.id),
-            level=Level.UTTERANCE,
-            start=words.start,
-            end=words.end,
-            score=score,
-            text=said_by(words),
-            camera=record.camera,
-            trace=public_id(Kind.TRACE, words.trace),
-            entities=(public_id(Kind.ENTITY, words.speaker),) if words.speaker is not None else (),
-            people=(words.speaker_name,) if words.speaker is not None and words.speaker_name else (),
-            key_frame=self.picture(words.trace, words.start),
-        )
+        return _utterance(words, record, score, self._frames([words.trace]).get(words.trace, []))
+
+
+def _utterance(words: UtteranceRecord, record: TraceRecord, score: float, pictures: _Pictures) -> Result:
+    return Result(
+        id=public_id(Kind.UTTERANCE, words.id),
+        level=Level.UTTERANCE,
+        start=words.start,
+        end=words.end,
+        score=score,
+        text=said_by(words),
+        camera=record.camera,
+        trace=public_id(Kind.TRACE, words.trace),
+        entities=(public_id(Kind.ENTITY, words.speaker),) if words.speaker is not None else (),
+        people=(words.speaker_name,) if words.speaker is not None and words.speaker_name else (),
+        key_frame=_nearest(pictures, words.start),
+    )
+
+
+def _nearest(pictures: _Pictures, at: float) -> str | None:
+    """The id of the picture that is nearest to a moment."""
+    if not pictures:
+        return None
+    return public_id(Kind.KEY_FRAME, min(pictures, key=lambda picture: abs(picture[1] - at))[0])
 
 
 def said_by(words: UtteranceRecord) -> str:
