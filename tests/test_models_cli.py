@@ -48,7 +48,7 @@ def test_list_names_every_model_and_its_json_has_a_stable_form(models_dir: Path)
         for file in entry["files"]:
             assert file.keys() == {"name", "path", "present", "sha256", "size", "source"}
     here = {entry["id"] for entry in document["models"] if entry["present"]}
-    assert here == {"nanodet-m-416-int8", "retinaface-mnet025", "mobilefacenet-192d", "resemblyzer-256d"}
+    assert here == {"nanodet-m-416-int8", "retinaface-mnet025", "mobilefacenet-192d", "resemblyzer-256d", "reflex-head"}
 
 
 def test_pull_of_what_is_there_says_so(models_dir: Path):

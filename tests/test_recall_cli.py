@@ -21,7 +21,8 @@ EMBEDDER = BagEmbedder()
 
 @pytest.fixture(autouse=True)
 def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands, "_embedder", lambda _settings: EMBEDDER)
+    monkeypatch.setattr(commands, "_embedder", lambda *_: EMBEDDER)
+    monkeypatch.setenv("REFLECTWORLD_RECALL__HEAD", "off")  # it reads the states of the real embedder only
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def test_ask_as_json_has_the_documented_fields(reflectworld: Command, told: Path
     document = json.loads(reflectworld("ask", "Where did I last see a cup?", "--json").out)
     assert list(document) == [
         "question", "kind", "answer", "found", "start", "end", "people", "camera", "key_frame", "cited", "evidence",
-        "notes", "rounds", "ms",
+        "notes", "understood", "rounds", "looks", "id", "ms",
     ]  # fmt: skip
     assert document["found"] is True
     assert datetime.fromisoformat(document["start"]).tzinfo is not None
