@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import apsw
 
 from edge.consolidate import Handlers, Worker
+from edge.identity import name_entity
 from edge.memory import Store, jobs, stored_trace
 from edge.memory.tiers import facts
 
@@ -33,17 +34,19 @@ class Moment:
 
 
 def people(store: Store, names: Sequence[str | None]) -> None:
-    """Make entities 1, 2, …."""
+    """Make entities 1, 2, …; their owner gives them their names."""
 
     def work(memory: apsw.Connection) -> None:
-        for number, name in enumerate(names, 1):
+        for number in range(1, len(names) + 1):
             memory.execute(
-                "insert into entity(id, user, kind, number, name, name_source, first_seen, last_seen)"
-                " values(?, ?, 'person', ?, ?, 'user', 0, 0)",
-                (number, store.user, number, name),
+                "insert into entity(id, user, kind, number, first_seen, last_seen) values(?, ?, 'person', ?, 0, 0)",
+                (number, store.user, number),
             )
 
     store.transact(work)
+    for number, name in enumerate(names, 1):
+        if name is not None:
+            name_entity(store, number, name)
 
 
 def write(store: Store, moments: Iterable[Moment]) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -255,7 +256,7 @@ class Memories:
 
         for store in self.stores:
             store.transact(empty)
-            people(store, ["Anna", None, None])
+            people(store, ["Anna", "Tom", "Zoe"])  # who has a name stays when their moments go
         return self.stores[0], self.stores[1]
 
 
@@ -273,12 +274,19 @@ def renamed(store: Store) -> list[tuple[object, ...]]:
         "select 'utterance', id, start from utterance union all select 'trace', id, start from trace"
     )}  # fmt: skip
 
+    cameras = dict(store.rows("select cast(id as text), name from camera"))
+
     def change(cell: object) -> object:
         if isinstance(cell, str) and cell.startswith("["):
             return sorted(starts.get(json.dumps(one), one) for one in json.loads(cell))
         return cell
 
-    kept = [row for row in fact_rows(store) if len(row) != 7]
+    def place(row: tuple[object, ...]) -> tuple[object, ...]:
+        if row[2] != "place":
+            return row
+        return (*row[:3], re.sub(r"^\d+", lambda number: cameras[number[0]], str(row[3])), *row[4:])
+
+    kept = [place(row) for row in fact_rows(store) if len(row) != 7]
     return sorted((tuple(change(cell) for cell in row) for row in kept), key=repr)
 
 

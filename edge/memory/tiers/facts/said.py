@@ -252,8 +252,8 @@ _RULES: Final[tuple[_Rule, ...]] = (
     _rule(rf"{_AM} (?:no longer|not) (?:{_ADVERB} )*(?:(?:working|employed) )?(?:at|for|with) {_VALUE}", _fact(WORK, Stance.NOT)),
     _rule(rf"{_HAVE} (?:{_ADVERB} )*(?:quit|left|lost|resigned from) (?:my|our|the) (?:old )?(?:job|position) at {_VALUE}", _fact(WORK, Stance.NOT)),
     _rule(rf"{_HAVE} (?:{_ADVERB} )*(?:stopped working|resigned|quit) (?:at|for|from) {_VALUE}", _fact(WORK, Stance.NOT)),
-    _rule(rf"{_HAVE} (?:{_ADVERB} )*(?:left|quit) {_VALUE}", _both(_fact(WORK, Stance.NOT), _fact(HOME, Stance.NOT))),
     _rule(rf"{_HAVE} (?:{_ADVERB} )*(?:quit|lost|left|given up|gave up) (?:my|our|the) (?:old )?job", _no_more(WORK)),
+    _rule(rf"{_HAVE} (?:{_ADVERB} )*(?:left|quit) {_VALUE}", _both(_fact(WORK, Stance.NOT), _fact(HOME, Stance.NOT))),
     _rule(rf"(?:{_AM}|{_HAVE}|i got|i was) (?:{_ADVERB} )*(?:retired|unemployed|out of work|between jobs|fired|laid off)", _no_more(WORK, JOB)),
     _rule(rf"{_I} (?:{_ADVERB} )*used to work (?:at|for) {_VALUE}", _fact(WORK, Stance.WAS)),
     # What they do and are.
@@ -325,15 +325,14 @@ _WHOSE_NAME: Final = re.compile(
 
 
 def _clause(part: str) -> list[Said]:
-    found = _matches(part, _RULES)
-    if found or " and " not in part:
-        return found
-    # "I like jazz and hate spinach": what comes after goes on with the same subject.
-    first, second = part.split(" and ", 1)
+    # "I like jazz and hate spinach": what comes after goes on with the same subject; "I like fish and chips" does not.
+    first, found, second = part.partition(" and ")
     opening = re.match(rf"{_I}\b", first, re.IGNORECASE)
-    if opening is None:
-        return []
-    return [*_matches(first, _RULES), *_matches(f"{opening[0]} {second}", _RULES)]
+    if found and opening is not None:
+        more = _matches(f"{opening[0]} {second}", _RULES)
+        if more:
+            return [*_matches(first, _RULES), *more]
+    return _matches(part, _RULES)
 
 
 def _matches(part: str, rules: tuple[_Rule, ...]) -> list[Said]:

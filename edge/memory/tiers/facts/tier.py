@@ -219,21 +219,19 @@ def derive_counted(memory: apsw.Connection, number: int, day: int | None = None)
     def day_of(at: float) -> int:
         return int((at + offset) // (HOUR_S * HOURS))
 
-    open_ended = of.observations - max(0, of.observations // EVERY * EVERY - 1)  # not consolidated yet
+    if of.observations < EVERY:  # once there are enough, all of them are looked at: nothing was consolidated before
+        memory.execute("update fact_subject set upto = null where id = ?", (number,))
+        _reconcile(memory, number, [], "source = 'counted'", lambda _run: "counted")
+        return
+    open_ended = of.observations - (of.observations // EVERY * EVERY - 1)  # not consolidated yet
     tail = latest(memory, of, open_ended)
     upto = tail[-1][0] if tail else None
     if upto != of.upto:
         memory.execute("update fact_subject set upto = ? where id = ?", (upto, number))
-    bounds = [day_of(at) for at in (of.upto, upto) if at is not None]
-    if day is None or (
-        of.upto is None and fetch(memory, "select 1 from fact where subject = ? and source = 'counted'", (number,))
-    ):
+    if day is None or of.upto is None:
         first = None
     else:
-        first = min([day, *bounds])
-    if of.observations < EVERY:
-        _reconcile(memory, number, [], "source = 'counted'", lambda _run: "counted")
-        return
+        first = min([day, day_of(of.upto), *(day_of(at) for at in (upto,) if at is not None)])
     less = uncounted(memory, of, tail)
     begin = 0 if first is None else first * HOURS
     days = _days(rows_since(memory, number, begin) if first is not None else rows_since(memory, number, -(2**53)), less)
