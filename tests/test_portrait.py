@@ -1,4 +1,4 @@
-"""What is known of a person, counted from what the memory holds now."""
+"""What is known of a person, from what was committed to what people read."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from edge.errors import NotFoundError
+from edge.identity import merge_people, undo
 from edge.memory import Store
-from edge.recall import facts_about
+from edge.recall import Aspect, profile
 from edge.types.drafts import NewEntity
 from edge.types.records import EntityKind, NameSource, mention
+from tests.facts_support import derive
 from tests.recall_data import BERLIN, Script, moment, said, seen
 
 
@@ -53,15 +55,24 @@ def life(store: Store) -> tuple[int, int]:
     return anna, tom
 
 
-def test_habits_and_company(store: Store) -> None:
+def known(store: Store, person: int) -> list[str]:
+    derive(store)
+    return [fact.text for fact in profile(store, person, zone=BERLIN).facts if fact.until is None]
+
+
+def test_a_person_is_told_by_aspects_with_their_best_face_and_what_it_rests_on(store: Store) -> None:
     anna, tom = life(store)
-    assert [fact.text for fact in facts_about(store, anna, BERLIN)] == [
-        "is mostly seen by the camera kitchen (4 of 5 moments)",
-        "is usually seen between 6 and 9 o'clock (4 of 5 days)",
-        "is often with Tom (3 of 5 moments)",
-    ]
-    assert facts_about(store, anna, BERLIN)[2].sources == ("t3", "t2", "t1")
-    assert [fact.text for fact in facts_about(store, tom, BERLIN)][-1] == "is often with Anna (3 of 3 moments)"
+    derive(store)
+    found = profile(store, anna, zone=BERLIN)
+    assert (found.title, found.face) == ("Anna", None)
+    assert [fact.text for fact in found.by_aspect[Aspect.IDENTITY]] == ["is called Anna"]
+    assert {fact.text for fact in found.by_aspect[Aspect.HABIT]} == {
+        "is mostly seen by the camera kitchen",
+        "is usually seen between 7 and 10 o'clock",
+    }
+    (with_tom,) = found.by_aspect[Aspect.RELATION]
+    assert (with_tom.text, with_tom.sources) == ("is often with Tom", ("t3", "t2", "t1"))
+    assert known(store, tom) == ["is called Tom"]  # three moments are too few to say what is usual
 
 
 def test_what_people_say_of_themselves_and_when_it_changed(store: Store) -> None:
@@ -79,25 +90,24 @@ def test_what_people_say_of_themselves_and_when_it_changed(store: Store) -> None
     ]
     for day, sentence in enumerate(words):
         Script(store).trace(at + day * 86_400, ["Talk."], utterances=[said(at + day * 86_400, sentence, anna)])
-    found = {fact.text: fact for fact in facts_about(store, anna, BERLIN)}
-    spoken = [
-        text for text in found if not text.startswith("is mostly") and "often" not in text and "usually" not in text
-    ]
-    assert set(spoken) == {
-        "works at the city", "works at the bakery", "lives in Bonn", "likes dancing", "is allergic to nuts",
+    derive(store)
+    found = profile(store, anna, zone=BERLIN)
+    assert {fact.text for fact in found.by_aspect[Aspect.ATTRIBUTE]} == {
+        "works at the city", "lives in Bonn", "is allergic to nuts",
     }  # fmt: skip
-    assert found["works at the bakery"].until == at + 6 * 86_400  # history, dated
-    assert found["works at the city"].until is None
-    assert list(found)[-1] == "works at the bakery"
+    assert {fact.text for fact in found.by_aspect[Aspect.PREFERENCE]} == {"likes dancing", "dislikes spinach"}
+    before = next(fact for fact in found.past if fact.text == "works at the bakery")  # history, dated
+    assert (before.since, before.until) == (at, at + 6 * 86_400)
+    then = profile(store, anna, at=at + 86_400, zone=BERLIN).by_aspect[Aspect.ATTRIBUTE]
+    assert [fact.text for fact in then] == ["works at the bakery"]
 
 
-def test_facts_follow_a_correction(store: Store) -> None:
-    from edge.identity import merge_people, undo
-
+def test_what_is_known_follows_a_correction(store: Store) -> None:
     anna, tom = life(store)
+    assert "is often with Tom" in known(store, anna)
     record = merge_people(store, anna, tom)
-    assert not any("often with" in fact.text for fact in facts_about(store, anna, BERLIN))
+    assert not any("often with" in text for text in known(store, anna))
     undo(store, record.id)
-    assert any("often with Tom" in fact.text for fact in facts_about(store, anna, BERLIN))
+    assert "is often with Tom" in known(store, anna)
     with pytest.raises(NotFoundError):
-        facts_about(store, 999, BERLIN)
+        profile(store, 999, zone=BERLIN)
