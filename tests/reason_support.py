@@ -124,7 +124,7 @@ class FakeModels:
     def settings(self, **changes: Any) -> ReasonSettings:
         """Settings that lead here, with short waits."""
         quick = {"retry_first_s": 0.01, "retry_max_s": 0.02, "breaker_open_s": 0.2}
-        return ReasonSettings(backend="openai", base_url=self.url, model="fake", **{**quick, **changes})
+        return ReasonSettings(backend="openai", model="fake", **{"base_url": self.url, **quick, **changes})
 
     @contextmanager
     def reasoner(self, *, ledger: Ledger | None = None, **changes: Any) -> Iterator[Reasoner]:

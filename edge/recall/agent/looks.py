@@ -6,7 +6,7 @@ one place. What the place is differs: one moment, an event, some minutes, a stre
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import tzinfo
 from typing import Final
@@ -28,7 +28,7 @@ from edge.recall.reflection.signals import Probe
 from edge.recall.search.ranking import Concept
 from edge.recall.search.searcher import Found, Hit, Searcher
 from edge.settings import RecallSettings
-from edge.types.records import Kind, parse_id
+from edge.types.records import parse_id
 from edge.types.vocabulary import everyday, labels_for
 
 WIDE: Final = 50  # traces that a look goes over
@@ -321,7 +321,7 @@ class Looks(Ground):
             for fact in known:
                 terms = set(index.tokens(connection, fact.text))
                 held = sum(bool(terms & one) for one in asked)
-                grounds = self._sources(fact.sources) if asked and held >= MATCHED * len(asked) else []
+                grounds = self._evidence.of_ids(fact.sources) if asked and held >= MATCHED * len(asked) else []
                 if grounds:
                     said.append(fact.sentence)
                     results += grounds
@@ -332,18 +332,6 @@ class Looks(Ground):
     def _known(self, *, entity: int | None = None, label: str | None = None) -> list[Fact]:
         at = self._evidence.at
         return known_facts(self._evidence.store, entity=entity, label=label, at=at, history=False, zone=self._zone)
-
-    def _sources(self, ids: Iterable[str]) -> list[Result]:
-        found = []
-        for item in ids:
-            kind, number = parse_id(item)
-            if kind is Kind.TRACE:
-                found.append(self._evidence.trace(self._evidence.store.trace(number), 0.0))
-            elif kind is Kind.UTTERANCE:
-                rows = self._evidence.store.rows("select trace from utterance where id = ?", (number,))
-                said = self._evidence.store.utterances(trace=int(rows[0][0]), limit=1000) if rows else []
-                found += [self._evidence.of_utterance(one) for one in said if one.id == number]
-        return found
 
     # -- pieces --------------------------------------------------------------------------------------------------------
 

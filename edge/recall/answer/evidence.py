@@ -23,6 +23,7 @@ from edge.types.records import (
     TraceRecord,
     UtteranceRecord,
     mentioned,
+    parse_id,
     public_id,
     render,
 )
@@ -363,6 +364,20 @@ class Evidence:
         """An utterance as a result."""
         record = self.store.trace(words.trace)
         return _utterance(words, record, score, self._frames([words.trace]).get(words.trace, []))
+
+    def of_ids(self, ids: Iterable[str]) -> list[Result]:
+        """Moments and utterances by their public ids; what may not be seen is left out."""
+        found = []
+        for item in ids:
+            kind, number = parse_id(item)
+            if kind is Kind.TRACE:
+                record = self.store.trace(number)
+                found += [self.trace(record, 0.0)] if self.seen(record.end) else []
+            elif kind is Kind.UTTERANCE:
+                rows = self.store.rows("select trace from utterance where id = ?", (number,))
+                said = self.store.utterances(trace=int(rows[0][0]), limit=1000) if rows else []
+                found += [self.of_utterance(one) for one in said if one.id == number and self.seen(one.end)]
+        return found
 
 
 def _utterance(words: UtteranceRecord, record: TraceRecord, score: float, pictures: _Pictures) -> Result:

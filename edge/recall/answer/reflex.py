@@ -11,9 +11,9 @@ from dataclasses import replace
 
 from edge.memory import index
 from edge.recall.answer.ground import LISTED, MATCHED, TOGETHER
+from edge.recall.answer.known import Knowing
 from edge.recall.answer.occasions import Seen
 from edge.recall.answer.phrases import listed, say_span, sentence
-from edge.recall.answer.presence import Presence
 from edge.recall.question.understand import SAYING, Question, QuestionKind
 from edge.recall.question.when import Order
 from edge.recall.records import Answer
@@ -27,7 +27,7 @@ _SPEAKING = re.compile(rf"\b(?:{SAYING}|speaking|heard?)\b", re.IGNORECASE)
 _PEOPLE = re.compile(r"\b(?:people|persons|men|women)\b", re.IGNORECASE)
 
 
-class Reflex(Presence):
+class Reflex(Knowing):
     """Answers one question."""
 
     def answer(self, question: Question) -> Answer:
@@ -44,7 +44,7 @@ class Reflex(Presence):
             QuestionKind.EXISTS: self._exists,
             QuestionKind.WHAT: self._who_or_what,
         }
-        return ways[question.kind](question) or self._by_search(question)
+        return self._from_facts(question) or ways[question.kind](question) or self._by_search(question)
 
     # -- what is lacking ----------------------------------------------------------------------------------------------
 
