@@ -228,10 +228,8 @@ def derive_counted(memory: apsw.Connection, number: int, day: int | None = None)
     upto = tail[-1][0] if tail else None
     if upto != of.upto:
         memory.execute("update fact_subject set upto = ? where id = ?", (upto, number))
-    if day is None or of.upto is None:
-        first = None
-    else:
-        first = min([day, day_of(of.upto), *(day_of(at) for at in (upto,) if at is not None)])
+    bounds = [day_of(at) for at in (of.upto, upto) if at is not None]
+    first = None if day is None or of.upto is None else min([day, *bounds])
     less = uncounted(memory, of, tail)
     begin = 0 if first is None else first * HOURS
     days = _days(rows_since(memory, number, begin) if first is not None else rows_since(memory, number, -(2**53)), less)
