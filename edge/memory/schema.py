@@ -186,6 +186,11 @@ def _memory_13(connection: apsw.Connection) -> None:
     index.create_blocks(connection)
 
 
+@MEMORY.register("cells of what is alike in sealed blocks")
+def _memory_14(connection: apsw.Connection) -> None:
+    index.create_cells(connection)
+
+
 @FRAMES.register("the first tables")
 def _frames_1(connection: apsw.Connection) -> None:
     connection.execute(FRAMES_V1)

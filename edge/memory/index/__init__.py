@@ -24,6 +24,7 @@ shadow tables. Every vector belongs to the embedder that made it, and only vecto
 from __future__ import annotations
 
 from edge.memory.index.blocks import Sealer, create_blocks
+from edge.memory.index.cells import Cells, create_cells
 from edge.memory.index.columns import MISSING, Columns, ColumnsCache, Signs
 from edge.memory.index.read import (
     Corpus,
@@ -34,6 +35,7 @@ from edge.memory.index.read import (
     cosines,
     documents,
     documents_of,
+    nearest_units,
     postings,
     sign_words,
     stored_signs,
@@ -58,6 +60,7 @@ from edge.memory.index.write import (
 __all__ = [
     "MISSING",
     "WHOLE",
+    "Cells",
     "Columns",
     "ColumnsCache",
     "Corpus",
@@ -72,10 +75,12 @@ __all__ = [
     "cosines",
     "create",
     "create_blocks",
+    "create_cells",
     "create_terms",
     "documents",
     "documents_of",
     "entity_token",
+    "nearest_units",
     "postings",
     "quantise",
     "reindex_trace",

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edge.memory.database import transaction
+from edge.memory.index.cells import seal_cells
 
 BITS: Final = 14
 SIZE: Final = 1 << BITS  # ids of a block: about six days of half minutes around the clock
@@ -246,6 +247,7 @@ def _seal_signs(memory: apsw.Connection, number: int, traces: NDArray[np.int64])
             "insert into block_signs values(?, ?, ?, ?)",
             (number, embedder, np.ascontiguousarray(signs.T).tobytes(), embedded.tobytes()),
         )
+        seal_cells(memory, number, embedder, signs, embedded)
 
 
 def _seal_words(memory: apsw.Connection, number: int, documents: Sequence[tuple[int, bytes, bytes]]) -> None:

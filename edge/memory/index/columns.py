@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edge.memory.index import blocks
+from edge.memory.index.cells import BlockCells, Cells, joined, load_cells
 
 COLUMNS_V1 = """
 create table index_state(one integer primary key check(one = 1), changes integer not null);
@@ -103,6 +104,7 @@ class Columns:
     counts: NDArray[np.uint8]  # (t,) how often
     owners: NDArray[np.int32]  # (t,) in which row, rising
     kept: Signs = field(default_factory=dict)  # of a few traces that every search looks at
+    cells: Cells | None = None  # which traces of sealed blocks are alike; rows beyond the last may be among them
 
     def with_people(self, entities: Iterable[int]) -> NDArray[np.bool_]:
         """In which traces at least one of some entities took part; (n,)."""
@@ -129,13 +131,14 @@ class Columns:
         ones = np.empty(_SCANNED, np.uint8)
         for begin in range(0, len(found), _SCANNED):
             part = found[begin : begin + _SCANNED]
-            if isinstance(rows, slice):
-                first = (rows.start or 0) + begin
-                among: NDArray[np.int64] | slice = slice(first, first + len(part))
-            else:
-                among = rows[begin : begin + _SCANNED]
             for word, sought in enumerate(bits):  # word by word: each is a column, one after another in memory
-                np.bitwise_xor(self.signs[among, word], sought, out=differ[: len(part)])
+                column = self.signs[:, word]
+                if isinstance(rows, slice):
+                    first = (rows.start or 0) + begin
+                    np.bitwise_xor(column[first : first + len(part)], sought, out=differ[: len(part)])
+                else:
+                    np.take(column, rows[begin : begin + len(part)], out=differ[: len(part)], mode="clip")
+                    np.bitwise_xor(differ[: len(part)], sought, out=differ[: len(part)])
                 np.bitwise_count(differ[: len(part)], out=ones[: len(part)])
                 part += ones[: len(part)]
         if not embedded.all():
@@ -143,7 +146,7 @@ class Columns:
         return found
 
 
-_ARRAYS: Final = tuple(part.name for part in fields(Columns) if part.name != "kept")
+_ARRAYS: Final = tuple(part.name for part in fields(Columns) if part.name not in {"kept", "cells"})
 _PEOPLE_ROWS: Final = _ARRAYS.index("people_rows")
 _WORDS: Final = tuple(_ARRAYS.index(name) for name in ("hashes", "counts", "owners"))
 
@@ -194,6 +197,9 @@ class _Growing:
         self._arrays = list(_arrays(_empty(-(-dimensions // 64))))
         self._sizes = [0] * len(self._arrays)
         self._after = -1  # traces up to this id are known
+        self._blocks: dict[int, tuple[int, int, BlockCells]] = {}  # of sealed blocks: first row, rows, cells
+        self._looked_for: set[int] = set()  # blocks whose cells were asked for
+        self._cells: Cells | None = None
 
     def settle(self, sealed: frozenset[int]) -> None:
         """Other blocks are sealed now: their words are not kept any longer."""
@@ -224,6 +230,22 @@ class _Growing:
                 part = _columns(rows, json.loads(people[0][0]), json.loads(people[0][1]), self.dimensions)
                 self._append(part if number not in self._sealed else _wordless(part), 1.0)
             self._after = rows[-1][0] if len(rows) == _CHUNK else until
+        self._group(connection, embedder)
+
+    def _group(self, connection: apsw.Connection, embedder: int) -> None:
+        """Read the cells of the sealed blocks of which every trace is known."""
+        ids, words = self._arrays[0][: self._sizes[0]], -(-self.dimensions // 64)
+        for number in sorted((self._sealed or frozenset()) - self._looked_for):
+            if (number + 1) << blocks.BITS > self._after + 1:
+                continue
+            self._looked_for.add(number)
+            found = load_cells(connection, number, embedder, words)
+            if found is not None:
+                first, end = np.searchsorted(ids, (number << blocks.BITS, (number + 1) << blocks.BITS)).tolist()
+                self._blocks[number] = (first, end - first, found)
+                self._cells = None
+        if self._cells is None and self._blocks:
+            self._cells = joined([self._blocks[number] for number in sorted(self._blocks)], words)
 
     def _append(self, part: Columns, larger: float) -> None:
         """Add rows; `larger` times as many are expected to be there in the end."""
@@ -245,11 +267,11 @@ class _Growing:
         count = int(np.searchsorted(self._arrays[0][: self._sizes[0]], last, side="right"))
         sizes = [count] * len(self._arrays)
         for owners, group in ((_PEOPLE_ROWS, (_PEOPLE_ROWS - 1, _PEOPLE_ROWS)), (_WORDS[-1], _WORDS)):
-            size = int(np.searchsorted(self._arrays[owners][: self._sizes[owners]], count))
+            size = int(np.searchsorted(self._arrays[owners][: self._sizes[owners]], np.int32(count)))
             for at in group:
                 sizes[at] = size
         arrays = {name: array[:size] for name, array, size in zip(_ARRAYS, self._arrays, sizes, strict=True)}
-        return Columns(**arrays, kept=self._signs)
+        return Columns(**arrays, kept=self._signs, cells=self._cells)
 
 
 def _embedder(connection: apsw.Connection, embedder: str | None) -> tuple[int, int]:

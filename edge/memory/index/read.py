@@ -255,6 +255,39 @@ def cosines(
     return result
 
 
+def nearest_units(
+    connection: apsw.Connection, query: Vector, embedder: str, traces: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """The nearest unit of each of a few traces by all its stored int8 vectors.
+
+    Args:
+        connection: any reader.
+        query: (d,) embedding of the question.
+        embedder: key of the model that made it.
+        traces: (n,) ids.
+
+    Returns:
+        (n,) cosines, NaN without vectors; (n,) number of that unit, 0: the whole trace, which has no units.
+    """
+    sql = """
+        select w.key, e.unit, e.vector from json_each(:wanted) w join text_embedder m on m.key = :embedder
+        join embedding e on e.trace = w.value and e.embedder = m.id order by w.key, e.unit"""
+    rows = rows_of(connection, sql, {"wanted": json.dumps(traces.tolist()), "embedder": embedder})
+    nearest, units = np.full(len(traces), np.nan), np.zeros(len(traces), np.int64)
+    if not rows:
+        return nearest, units
+    places, numbers = np.array([place for place, _, _ in rows]), np.array([unit for _, unit, _ in rows])
+    values = np.frombuffer(b"".join(vector for _, _, vector in rows), np.int8).reshape(len(rows), -1).astype(np.float32)
+    found = (values @ (np.asarray(query, np.float32) / np.linalg.norm(query))) / np.linalg.norm(values, axis=1)
+    for place in range(len(traces)):
+        among = np.flatnonzero(places == place)
+        among = among[numbers[among] != WHOLE] if len(among) > 1 else among
+        if len(among):
+            best = among[found[among].argmax()]
+            nearest[place], units[place] = found[best], numbers[best]
+    return nearest, units
+
+
 def whole_vectors(connection: apsw.Connection, embedder: str, traces: Sequence[int]) -> dict[int, Vector]:
     """The vectors of whole traces, (d,) float32 and L2-normalised; those without one are left out."""
     sql = """

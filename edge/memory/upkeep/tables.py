@@ -211,7 +211,7 @@ BASE: Final = (
 DERIVED: Final = frozenset(
     {
         *("words", "words_config", "words_content", "words_data", "words_docsize", "words_idx", "words_instance"),
-        *("document", "terms", "participation", "block", "block_signs", "posting"),
+        *("document", "terms", "participation", "block", "block_signs", "block_cells", "posting"),
         *("node", "node_trace", "working", "faded"),
         *("scene_hour", "scene_tally"),
         *("fact", "fact_subject", "fact_tally", "fact_statement"),

@@ -1,8 +1,10 @@
 """What of a memory a question is ranked over: all of it by rough scores, a few hundred traces by exact ones.
 
 The rough score of a visible trace is its exact score by words (from the postings of the index), the agreement of its vector's
-signs with the question's, and its prior. It comes from arrays in working memory at a few nanoseconds a trace. The best by it,
-the best by words alone and the best by signs alone are the candidates; of these the signs of all units are read, one row for
+signs with the question's, and its prior. It comes from arrays in working memory at a few nanoseconds a trace. Of a memory of
+more than `LARGE` traces not all get one: those that hold a word of the question with a good score, those of the cells (groups of
+alike vectors, `edge.memory.index`) whose centre and age promise most, and those that are in no cell yet. The best by the rough
+score, the best by words alone and the best by signs alone are the candidates; of these the signs of all units are read, one row for
 each, and of the best the int8 vectors of the whole trace and of its nearest unit.
 
 Every statistic is taken over what was visible at the time of the question: how many documents hold a word, their mean length,
@@ -27,9 +29,14 @@ from edge.types.evidence import Vector
 CANDIDATES: Final = 240  # by the rough score
 ALONE: Final = 40  # by words alone, and by signs alone
 SHORT_LIST: Final = 120  # of the candidates whose int8 vectors are read
+FINAL: Final = 24  # of these, all of whose units are read
 SAMPLE: Final = 128  # traces from which the mean and the spread of the nearest units are taken, at least
 _SAMPLED: Final = 8_192  # traces from which those of whole traces are taken, at least
 _STEP: Final = 64  # of a larger memory the prior is taken at every so many traces: half an hour
+LARGE: Final = 262_144  # traces from which on not all are compared: nine months of half minutes of waking days
+PROMISING: Final = 32_768  # of these, so many by cells and age,
+_ALIKE: Final = 16_384  # so many by cells alone,
+_TELLING: Final = 4_096  # and so many by words and age
 _MANY: Final = 16_384  # traces of which every one is looked at for its own sake
 _KEPT: Final = 4_096  # traces of samples whose signs are in working memory
 _FIRST: Final = 1000.0  # more than any score
@@ -47,6 +54,19 @@ class Near(Protocol):
 
     def scores(self, traces: NDArray[np.int64]) -> NDArray[np.float64]:
         """How near each of some traces is; (n,)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SignScale:
+    """What so many differing signs say of a cosine, among what is visible."""
+
+    scores: NDArray[np.float32]  # (dimensions + 2,) standardised; the last: no vector
+    mean: float  # of the cosines that signs suggest
+    spread: float
+
+    def of(self, differ: NDArray[np.uint16]) -> NDArray[np.float32]:
+        """Standardised scores of distances, in their shape."""
+        return np.take(self.scores, differ, mode="clip")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,11 +121,15 @@ class Pool:
         self._first = first
         self._near, self._near_weight = near, near_weight
         self._count = len(corpus.traces)
-        self._held = self._holders(concepts)
+        self._few: NDArray[np.float32] | None = None  # the prior of every so many traces
+        self._held = self._holding(concepts)
         self.known = tuple(len(places) > 0 for places, _ in self._held)
-        self._words = self._by_words()
-        self._words_spread = _spread(self._words)
-        self._whole, self._whole_spread = self._by_signs()
+        self._words, self._holders = self._by_words()
+        self._words_spread = _spread(self._words[self._holders], self._count)
+        self._bits = index.sign_words(vector) if self._asked is not None and vector is not None else None
+        self._scale = self._sign_scale()
+        # Mean and spread with which cosines are standardised: of whole traces, and of their nearest units.
+        self.moments = ((self._scale.mean, self._scale.spread), (0.0, 0.0))
         self.places = self._candidates(max(k, 1))
         self.scores, self._cosines, self._units = self._exact(k)
 
@@ -139,7 +163,7 @@ class Pool:
 
     # -- words --------------------------------------------------------------------------------------------------------
 
-    def _holders(self, concepts: Sequence[Concept]) -> list[Held]:
+    def _holding(self, concepts: Sequence[Concept]) -> list[Held]:
         rows = self.corpus.rows
         among: NDArray[np.int32] | None = None
         if isinstance(rows, slice):
@@ -158,61 +182,116 @@ class Pool:
             found[term] = (places, counts.astype(np.float32))
         return [_together([found[term] for term in concept.terms]) for concept in concepts]
 
-    def _by_words(self) -> NDArray[np.float32]:
-        """BM25 of every visible trace."""
-        scores = np.zeros(self._count, np.float32)
+    def _by_words(self) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """BM25 of every visible trace, and the places of those that hold a word."""
+        scores, holding = np.zeros(self._count, np.float32), np.zeros(self._count, np.bool_)
         lengths = self.corpus.lengths
         mean = max(float(lengths.mean()), 1.0) if len(lengths) else 1.0
         for concept, (places, often) in zip(self.concepts, self._held, strict=True):
             weight = concept.weight * ranking.rarity(self._count, len(places))
             norm = ranking.length_norm(lengths[places], mean)
             scores[places] += np.float32(weight) * ranking.saturation(often, norm)
-        return scores
+            holding[places] = True
+        return scores, np.flatnonzero(holding)
 
     # -- signs --------------------------------------------------------------------------------------------------------
 
-    def _by_signs(self) -> tuple[NDArray[np.float32], tuple[float, float]]:
-        """The cosine that signs suggest of every visible trace, standardised (0: no vector), and the mean and spread."""
-        if self._asked is None:
-            return np.zeros(self._count, np.float32), (0.0, 0.0)
-        vector, _ = self._asked
-        differ = self._all.distances(index.sign_words(vector), self.corpus.rows)
-        cosines = ranking.cosines_of_signs(len(vector))
-        sample = differ[:: max(self._count // _SAMPLED, 1)]
-        sample = sample[sample != index.MISSING]
-        mean, spread = _moments(cosines[sample])
-        table = np.zeros(len(cosines) + 1, np.float32)  # the last: no vector
+    def _rows(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where visible traces stand in the columns."""
+        rows = self.corpus.rows
+        return places + rows.start if isinstance(rows, slice) else rows[places]
+
+    def _sign_scale(self) -> SignScale:
+        """What the number of differing signs says, by an even sample of what is visible."""
+        if self._bits is None or self._asked is None:
+            return SignScale(np.zeros(2, np.float32), 0.0, 0.0)
+        cosines = ranking.cosines_of_signs(len(self._asked[0]))
+        differ = self._distances(np.arange(0, self._count, max(self._count // _SAMPLED, 1)))
+        mean, spread = _moments(cosines[differ[differ != index.MISSING]])
+        scores = np.zeros(len(cosines) + 1, np.float32)
         if spread > 1e-9:
-            table[:-1] = (cosines - mean) / spread
-        return np.take(table, differ, mode="clip"), (mean, spread)
+            scores[:-1] = (cosines - mean) / spread
+        return SignScale(scores, mean, spread)
+
+    def _distances(self, places: NDArray[np.int64]) -> NDArray[np.uint16]:
+        if self._bits is None:
+            return np.full(len(places), index.MISSING, np.uint16)
+        return self._all.distances(self._bits, self._rows(places))
 
     # -- candidates ---------------------------------------------------------------------------------------------------
 
     def _candidates(self, k: int) -> NDArray[np.int64]:
-        rough = (ranking.WHOLE + ranking.BEST) * self._whole
-        mean, spread = self._words_spread
-        if spread > 1e-9:
-            rough += (self._words - np.float32(mean)) * np.float32(ranking.WORDS / spread)
-        rough += self._rough_prior()
-        if self._first is not None:
-            rough[self._first] += np.float32(_FIRST)
-        chosen = [_top(rough, max(CANDIDATES, 2 * k))]
-        if spread > 1e-9:
-            chosen.append(_top(self._words, ALONE))
-        if self._whole_spread[1] > 1e-9:
-            chosen.append(_top(self._whole, ALONE))
+        chosen = []
         if self._near is not None:
             found, there = ranking.places_of(self.corpus, self._near.nominated())
             chosen.append(found[there])
+        if self._words_spread[1] > 1e-9:
+            chosen.append(self._holders[_top(self._words[self._holders], ALONE)])
+        among = self._among()
+        if among is None:
+            differ = None if self._bits is None else self._all.distances(self._bits, self.corpus.rows)
+            words, prior, ahead = self._words, self._rough_prior(), self._first
+        else:
+            differ = self._distances(among)
+            words, prior = self._words[among], self._rough_prior(among)
+            ahead = None if self._first is None else self._first[among]
+        rough = self._with_words(prior, words)
+        if ahead is not None:
+            rough[ahead] += np.float32(_FIRST)
+        best = []
+        if differ is not None:
+            whole = self._scale.of(differ)
+            rough += np.float32(ranking.WHOLE + ranking.BEST) * whole
+            if self._scale.spread > 1e-9:
+                best.append(_top(whole, ALONE))
+        best.append(_top(rough, max(CANDIDATES, 2 * k)))
+        chosen += best if among is None else [among[places] for places in best]
         return np.unique(np.concatenate(chosen))
 
-    def _rough_prior(self) -> NDArray[np.float32]:
-        """The prior of every visible trace, of many that of the nearest of a few."""
+    def _with_words(self, prior: NDArray[np.float32], words: NDArray[np.float32]) -> NDArray[np.float32]:
+        mean, spread = self._words_spread
+        if spread > 1e-9:
+            prior += (words - np.float32(mean)) * np.float32(ranking.WORDS / spread)
+        return prior
+
+    def _among(self) -> NDArray[np.int64] | None:
+        """Of a large memory, the places of the traces that are worth a rough score; None: all of them."""
+        rows, cells = self.corpus.rows, self._all.cells
+        if self._count <= LARGE or cells is None or self._bits is None or not isinstance(rows, slice):
+            return None
+        if self._first is not None and 0 < np.count_nonzero(self._first) < self._count:
+            return None  # what lies in the span comes first, and the cells do not know it
+        worth = np.zeros(self._count, np.bool_)
+        for begin, end in cells.outside(rows.start, rows.stop):
+            worth[begin - rows.start : end - rows.start] = True
+        holders = self._holders
+        if len(holders) > _TELLING:
+            holders = holders[_top(self._with_words(self._rough_prior(holders), self._words[holders]), _TELLING)]
+        worth[holders] = True
+        alike = self._scale.of(cells.differing(self._bits)) * np.float32(ranking.WHOLE + ranking.BEST)
+        age = self._rough_prior((cells.lasts - rows.start).clip(0, self._count - 1))
+        for promise, count in ((alike + age, PROMISING), (alike, _ALIKE)):
+            order = np.argsort(-promise)
+            sizes = np.diff(cells.begins)[order]
+            members = cells.rows(order[: int(np.searchsorted(np.cumsum(sizes), count)) + 1])
+            worth[members[(members >= rows.start) & (members < rows.stop)] - rows.start] = True
+        return np.flatnonzero(worth)
+
+    def _rough_prior(self, places: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
+        """The prior of some visible traces or of all, of many that of the nearest of a few."""
         if self._count <= _MANY:
-            return self._prior(np.arange(self._count)).astype(np.float32)
-        few = self._prior(np.arange(_STEP // 2, self._count + _STEP // 2, _STEP).clip(max=self._count - 1))
-        prior = np.repeat(few.astype(np.float32), _STEP)[: self._count]
-        prior[-_MANY:] = self._prior(np.arange(self._count - _MANY, self._count))  # it changes most among the latest
+            return self._prior(np.arange(self._count) if places is None else places).astype(np.float32)
+        if self._few is None:
+            few = np.arange(_STEP // 2, self._count + _STEP // 2, _STEP).clip(max=self._count - 1)
+            self._few = self._prior(few).astype(np.float32)
+        latest = self._count - _MANY  # it changes most among the latest
+        if places is None:
+            prior = np.repeat(self._few, _STEP)[: self._count]
+            prior[latest:] = self._prior(np.arange(latest, self._count))
+            return prior
+        prior = self._few[places // _STEP]
+        late = places >= latest
+        prior[late] = self._prior(places[late])
         return prior
 
     # -- exact --------------------------------------------------------------------------------------------------------
@@ -230,23 +309,33 @@ class Pool:
         sample = self.corpus.traces[self._sample()]
         usual, _ = index.best_units(vector, self._kept(embedder, sample), sample)
         moments = _moments(cosines[np.nan_to_num(usual, nan=len(vector) + 1).astype(np.int64)])
+        self.moments = (self.moments[0], moments)
         # By signs first, then the best of them by their int8 vectors.
         traces = self.corpus.traces[places]
         differ, units = index.best_units(
             vector, index.stored_signs(self._connection, embedder, traces.tolist()), traces
         )
         best = cosines[np.nan_to_num(differ, nan=len(vector) + 1).astype(np.int64)]
-        nearly = scores + ranking.WHOLE * self._whole[places] + ranking.BEST * ranking.standardise(best, *moments)
+        nearly = (
+            scores
+            + ranking.WHOLE * self._scale.of(self._distances(places))
+            + ranking.BEST * ranking.standardise(best, *moments)
+        )
         short = np.sort(ranking.best_first(nearly + self._ahead(places), max(SHORT_LIST, 2 * k)))
         which = np.stack([np.zeros(len(short), np.int64), units[short]], axis=1).ravel()
         exact = index.cosines(self._connection, vector, embedder, np.repeat(traces[short], 2), which).reshape(-1, 2).T
         final, known = np.full(len(places), -np.inf), np.full(len(places), np.nan)
         final[short] = (
             scores[short]
-            + ranking.WHOLE * ranking.standardise(exact[0], *self._whole_spread)
+            + ranking.WHOLE * ranking.standardise(exact[0], *self.moments[0])
             + ranking.BEST * ranking.standardise(exact[1], *moments)
         )
         known[short] = exact[1]
+        # The unit that is nearest by signs may not be so by its vector: of the best, all units are read.
+        top = short[ranking.best_first(final[short] + self._ahead(places[short]), max(FINAL, k))]
+        best, units[top] = index.nearest_units(self._connection, vector, embedder, traces[top])
+        final[top] += ranking.BEST * (ranking.standardise(best, *moments) - ranking.standardise(known[top], *moments))
+        known[top] = best
         return final, known, units
 
     def _kept(self, embedder: str, traces: NDArray[np.int64]) -> index.Signs:
@@ -297,12 +386,12 @@ def _top(values: NDArray[np.float32], k: int) -> NDArray[np.int64]:
         more *= 4
 
 
-def _spread(values: NDArray[np.float32]) -> tuple[float, float]:
-    """Mean and spread of all of many values."""
+def _spread(values: NDArray[np.float32], count: int) -> tuple[float, float]:
+    """Mean and spread of so many values of which all but some are 0."""
     if not len(values):
         return 0.0, 0.0
-    mean = float(values.mean(dtype=np.float64))
-    square = float(np.dot(values, values)) / len(values)
+    mean = float(values.sum(dtype=np.float64)) / count
+    square = float(np.dot(values, values)) / count
     return mean, max(square - mean * mean, 0.0) ** 0.5
 
 
