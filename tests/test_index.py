@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+import time
 from pathlib import Path
 
 import apsw
@@ -12,7 +13,9 @@ from hypothesis import strategies as st
 from edge.errors import StoreError
 from edge.memory import Store, index, search_units, trace_vector
 from edge.memory.index import Filter
+from edge.memory.index.cells import grouped
 from edge.recall.question.understand import understand
+from edge.recall.search import pool
 from edge.recall.search.searcher import Searcher
 from edge.types.drafts import CommitDraft, NewEntity, TraceDraft, UtteranceDraft
 from edge.types.media import Mode
@@ -290,3 +293,79 @@ def test_what_is_ranked_is_what_ranking_everything_would_find(town) -> None:
         assert len(everything) == 900
         shared.append(len({hit.trace for hit in found} & {hit.trace for hit in everything[:10]}) / 10)
     assert sum(shared) / len(shared) >= 0.97
+
+
+@pytest.fixture(scope="module")
+def years(tmp_path_factory: pytest.TempPathFactory):
+    """A memory with two sealed blocks of 260 traces and some loose ones, as it is after years; and what was found before."""
+    chance = random.Random(5)
+    words = [f"{a}{b}" for a in ("red", "blue", "old", "wet") for b in ("cup", "dog", "hat", "key", "map", "pan")]
+    questions = ["Where is the " + " and the ".join(chance.sample(words, 3)) + "?" for _ in range(12)]
+    home = tmp_path_factory.mktemp("years")
+    with Store.open(home) as opened:
+        script = Script(opened, EMBEDDER)
+        for block, count in enumerate((260, 260, 40)):
+            for i in range(count):
+                told = [" ".join(chance.choices(words, k=6)) + "." for _ in range(2)]
+                script.trace((block * 1000 + i) * 60.0, told)
+            last = ((block + 1) << 14) - 1
+            opened.transact(lambda memory, last=last: memory.execute("update sqlite_sequence set seq = ?", (last,)))
+            if not block:
+                loose = [_ranked(opened, question) for question in questions]
+        for _ in range(200):  # the writer seals in its quiet moments
+            if opened.rows("select count(*) from block") == [(2,)]:
+                break
+            time.sleep(0.05)
+        yield opened, home, questions, loose
+
+
+def _ranked(store: Store, text: str, k: int = 10, before: float | None = None) -> list[tuple[int, float]]:
+    asked = understand(text, 200_000.0, None, [])
+    found = Searcher(store, EMBEDDER).find(asked, Filter("owner", before=before), 200_000.0, k).hits
+    return [(hit.trace, round(hit.score, 6)) for hit in found]
+
+
+def test_sealing_changes_nothing_of_what_is_found(years) -> None:
+    store, home, questions, loose = years
+    assert store.rows("select count(*) from block, block_cells on block = id") == [(2,)]
+    until = 259 * 60.0 + 600.0  # the time at which only the first block was there
+    assert [_ranked(store, question, before=until) for question in questions] == loose
+    with Store.open(home, readonly=True) as again:  # which reads the sealed blocks, and not row by row
+        assert [_ranked(again, question, before=until) for question in questions] == loose
+
+
+def test_cells_find_what_comparing_everything_finds(years, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large memory is compared by cells: all of them give the same, and a fifth of them nearly the same."""
+    store, _, questions, _ = years
+    exact = [_ranked(store, question) for question in questions]
+    monkeypatch.setattr(pool, "LARGE", 100)
+    assert [_ranked(store, question) for question in questions] == exact
+    monkeypatch.setattr(pool, "PROMISING", 100)
+    monkeypatch.setattr(pool, "_ALIKE", 50)
+    monkeypatch.setattr(pool, "_TELLING", 50)
+    some = [_ranked(store, question) for question in questions]
+    shared = [len({t for t, _ in a} & {t for t, _ in b}) / 10 for a, b in zip(some, exact, strict=True)]
+    assert sum(shared) / len(shared) >= 0.9
+
+
+@given(st.integers(1, 200), st.integers(1, 3), st.integers(0, 2**32 - 1))
+@settings(max_examples=25, deadline=None)
+def test_groups_hold_everything_once_and_what_is_equal_together(count: int, words: int, seed: int) -> None:
+    random_signs = np.random.default_rng(seed).integers(0, 2**63, (count, words)).astype(np.uint64)
+    signs = np.concatenate([random_signs, random_signs[: count // 2]])
+    owners, centres = grouped(signs)
+    assert owners.shape == (len(signs),)
+    assert centres.shape[1] == words
+    assert owners[: count // 2].tolist() == owners[count:].tolist()
+    again, _ = grouped(signs)
+    assert again.tolist() == owners.tolist()
+
+
+def test_a_block_whose_trace_changed_is_dropped_and_nothing_is_missed(years) -> None:
+    store, *_ = years
+    gone = store.rows("select min(id) from trace")[0][0]
+    store.transact(lambda memory: memory.execute("delete from trace where id = ?", (gone,)))
+    assert store.rows("select id from block") == [(1,)]
+    assert store.rows("select distinct block from block_cells union select distinct block from posting") == [(1,)]
+    found = Searcher(store, EMBEDDER).find(understand("Where is it?", 2e5, None, []), Filter("owner"), 2e5, 600).hits
+    assert {hit.trace for hit in found} == {number for (number,) in store.rows("select id from trace")}
