@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from edge.consolidate import summaries
+from edge.consolidate import fact_model, summaries
 from edge.consolidate.embedding import Embedder, embed_again
 from edge.consolidate.handlers import Handlers
 from edge.consolidate.steps import Step, derive_trace_again, step_work, trace_work
@@ -46,8 +46,15 @@ def build_handlers(
 def _add_reasoning(handlers: Handlers, store: Store, reasoner: Reasoner) -> None:
     """What a language model does: all of it is there without one, too, if not as well."""
     if not reasoner.configured:
-        for kind in (summaries.SUMMARY, summaries.SUMMARIES):  # asked for when there was one
+        for kind in (
+            summaries.SUMMARY,
+            summaries.SUMMARIES,
+            fact_model.FACT_NOTES,
+            fact_model.FACT_NOTING,
+        ):  # asked for when there was one
             handlers.prompt(kind, lambda _memory, _job: None)
         return
     handlers.every(summaries.SUMMARIES, summaries.EVERY_S, summaries.ask_for_summaries)
     handlers.patient(summaries.SUMMARY, lambda job, stopping: summaries.write_summary(store, reasoner, job, stopping))
+    handlers.every(fact_model.FACT_NOTING, fact_model.EVERY_S, fact_model.ask_for_notes)
+    handlers.patient(fact_model.FACT_NOTES, lambda job, stopping: fact_model.note_facts(store, reasoner, job, stopping))

@@ -92,6 +92,11 @@ class Fact:
         return f"{subject_words(self.entity, self.label)} {self.text}."
 
     @property
+    def noted(self) -> bool:
+        """Whether a statement may change it: what is counted follows from what was seen, and a name is the owner's."""
+        return not self.protected and self.source in ("said", "model")
+
+    @property
     def slot(self) -> str:
         """The same for facts of which one takes the place of another."""
         return self.kind if self.kind in COUNTED else slot(self.kind, self.value or self.text)
