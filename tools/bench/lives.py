@@ -289,10 +289,7 @@ def _fill(chance: random.Random, sets: Sequence[words.Templates], kind: str, val
 def _meet(store: Store) -> list[int]:
     """Everybody, named by the owner."""
     new = [NewEntity(-1 - number, EntityKind.PERSON) for number in range(len(NAMES))]
-    seen = [
-        _seen(f"a{n}", "person", BEGIN - DAY_S, "Somebody sat.", -1 - n)
-        for n in range(len(NAMES))
-    ]
+    seen = [_seen(f"a{n}", "person", BEGIN - DAY_S, "Somebody sat.", -1 - n) for n in range(len(NAMES))]
     draft = CommitDraft(
         camera="door", trace=_trace(BEGIN - DAY_S, "People met."), entities=tuple(new), observations=tuple(seen)
     )
