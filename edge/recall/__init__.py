@@ -17,13 +17,16 @@ from edge.recall.question.head import Head
 from edge.recall.question.understand import Known, Question, QuestionKind, understand
 from edge.recall.question.when import Order, When, understand_when
 from edge.recall.recall import Recall
-from edge.recall.records import Answer, Filters, Level, Look, Result
+from edge.recall.records import Answer, Company, Count, Filters, Level, Look, Person, Result, Time
 from edge.recall.search.searcher import Embedder
 from edge.recall.search.similar import like, similar
+from edge.recall.tools import Tools
 
 __all__ = [
     "Answer",
     "Aspect",
+    "Company",
+    "Count",
     "Embedder",
     "Fact",
     "Filters",
@@ -33,6 +36,7 @@ __all__ = [
     "Level",
     "Look",
     "Order",
+    "Person",
     "Profile",
     "Query",
     "Question",
@@ -41,6 +45,8 @@ __all__ = [
     "Recall",
     "Result",
     "Stretch",
+    "Time",
+    "Tools",
     "When",
     "fact_history",
     "find_question",

@@ -1,4 +1,4 @@
-"""The face of recall: three tools (search, get, evidence), the reflex answer, and ranking for batches."""
+"""The face of recall: the tools (`edge.recall.tools`), answers, and ranking for batches."""
 
 from __future__ import annotations
 
@@ -9,11 +9,8 @@ from dataclasses import replace
 from datetime import tzinfo
 
 from edge.clock import utc_now
-from edge.errors import NotFoundError
 from edge.memory import Store, index
-from edge.memory.tiers import timeline
 from edge.memory.tiers.experience import AnswerRecord
-from edge.memory.tiers.timeline import Node
 from edge.reason import Reasoner
 from edge.recall.agent import Agents
 from edge.recall.answer.choices import choose
@@ -25,9 +22,11 @@ from edge.recall.question.listening import SEARCH, SPEAK, UNASKED, Listener
 from edge.recall.question.understand import Known, Question, understand
 from edge.recall.records import Answer, Filters, Level, Result
 from edge.recall.reflection import judge, keep
+from edge.recall.search import ranking
 from edge.recall.search.searcher import Embedder, Searcher
+from edge.recall.tools import Asking, Tools
 from edge.settings import RecallSettings
-from edge.types.records import Kind, TraceRecord, mentioned, parse_id, public_id, render
+from edge.types.records import Kind, mentioned, public_id, render
 
 NO_VECTORS = "Found by words alone: the text-embedding model is missing (`reflectworld models pull`)."
 
@@ -43,6 +42,7 @@ class Recall:
         *,
         head: Head | None = None,
         reasoner: Reasoner | None = None,
+        graph: float | None = None,
         now: Callable[[], float] = utc_now,
         zone: tzinfo | None = None,
     ) -> None:
@@ -54,9 +54,11 @@ class Recall:
             settings: how much an answer draws on.
             head: finds the question in an input and moves its vector; None: rules find it, and nothing is moved.
             reasoner: asks a language model where the first pass is not sure; None: that goes on without one.
+            graph: weight of what the graph says; None: the usual one.
             now: the present, UTC POSIX seconds.
             zone: whose calendar counts; None: the device's.
         """
+        self._graph = ranking.GRAPH if graph is None else graph
         self.store = store
         self._embedder = embedder
         self._settings = settings or RecallSettings()
@@ -64,6 +66,7 @@ class Recall:
         self._agents = Agents(store, self._settings, reasoner)
         self._now = now
         self._zone = zone
+        self.tools = Tools(store, Asking(self._asked, self._searcher, now))
 
     def ask(
         self, question: str, at: float | None = None, *, overheard: bool = False, deep: bool | None = None
@@ -89,7 +92,7 @@ class Recall:
         if overheard and act is not None and act.speak < SPEAK:
             return self._unasked(asked)
         aside = act is not None and act.search < SEARCH
-        searcher = Searcher(self.store, turn.embedder, self._zone)
+        searcher = Searcher(self.store, turn.embedder, self._zone, graph=self._graph)
         evidence = Evidence(self.store, at)
         reflex = Reflex(searcher, evidence, self._settings, now, self._zone)
         known = self._known(at)
@@ -148,20 +151,7 @@ class Recall:
             QuestionError: the query is empty or too long.
             NotFoundError: the filter names nobody who is known, or a camera that is not.
         """
-        now = self._now() if at is None else at
-        asked = self._understand(self._listener.hear(query).text, at, self._zone)
-        evidence = Evidence(self.store, at)
-        where = self._where(filters or Filters(), at)
-        searcher = Searcher(self.store, self._listener.turn(now).embedder, self._zone)
-        wide = k if level in {Level.TRACE, Level.LINE} else 4 * k
-        hits = searcher.find(asked, where, now, wide, only_span=True).hits
-        if level is Level.TRACE:
-            return evidence.traces(hits)
-        if level.value in timeline.LEVELS:
-            return evidence.nodes_of(level, hits)[:k]
-        if level is Level.LINE:
-            return evidence.lines(hits, asked)
-        return evidence.parts(level, hits, asked, where.entities)[:k]
+        return self.tools.search(level, query, filters, k, at=at)
 
     def get(self, item: str, neighbours: int = 0) -> list[Result]:
         """One trace or node of the timeline, with its neighbours in time on the same camera; of another item, its trace.
@@ -169,17 +159,7 @@ class Recall:
         Raises:
             NotFoundError: there is no such item.
         """
-        evidence = Evidence(self.store, None)
-        node = self._node(item)
-        if node is not None:
-            with self.store.reading() as connection:
-                around = timeline.beside(connection, self.store.user, node, neighbours)
-            return [evidence.node(one, 0.0) for one in around]
-        trace = self._trace_of(item)
-        records: Sequence[TraceRecord] = (
-            self.store.neighbours(trace, neighbours) if neighbours > 0 else [self.store.trace(trace)]
-        )
-        return [evidence.trace(record, 0.0) for record in records]
+        return self.tools.get(item, neighbours)
 
     def evidence(self, item: str) -> list[Result]:
         """What an item rests on: of a trace its observations and utterances, of a node what it was made of, else the trace.
@@ -187,20 +167,7 @@ class Recall:
         Raises:
             NotFoundError: there is no such item.
         """
-        evidence = Evidence(self.store, None)
-        node = self._node(item)
-        if node is not None:
-            with self.store.reading() as connection:
-                below = timeline.children(connection, node)
-            return [evidence.node(one, 0.0) for one in below]
-        trace = self._trace_of(item)
-        if not item.strip().lower().startswith(Kind.TRACE):
-            return [evidence.trace(self.store.trace(trace), 0.0)]
-        seen = [
-            evidence.of_observation(o) for o in self.store.observations(trace=trace, newest_first=False, limit=1000)
-        ]
-        said = [evidence.of_utterance(u) for u in self.store.utterances(trace=trace, newest_first=False, limit=1000)]
-        return [*seen, *said]
+        return self.tools.evidence(item)
 
     def rank(self, query: Query, k: int) -> Ranked:
         """Rank traces for one query of a batch.
@@ -211,7 +178,7 @@ class Recall:
         began = time.perf_counter()
         known = self._known(query.at)
         asked = self._understand(self._listener.hear(query.question).text, query.at, query.zone, known)
-        searcher = Searcher(self.store, self._listener.turn(query.at).embedder, query.zone)
+        searcher = Searcher(self.store, self._listener.turn(query.at).embedder, query.zone, graph=self._graph)
         where = index.Filter(self.store.user, before=query.at)
         found = searcher.find(asked, where, query.at, k, neighbours=True)
         texts = self._texts([hit.trace for hit in found.hits])
@@ -235,6 +202,12 @@ class Recall:
         said = f"I heard “{asked.text}”, which asks nothing of the memory."
         return Answer(question=asked.text, kind=asked.kind, text=said, found=False, silent=True, rounds=0)
 
+    def _asked(self, text: str, at: float | None) -> Question:
+        return self._understand(self._listener.hear(text).text, at, self._zone)
+
+    def _searcher(self, now: float) -> Searcher:
+        return Searcher(self.store, self._listener.turn(now).embedder, self._zone)
+
     def _understand(
         self, text: str, at: float | None, zone: tzinfo | None, known: Sequence[Known] | None = None
     ) -> Question:
@@ -250,27 +223,6 @@ class Recall:
         )
         return [Known(entity, title) for entity, title in self.store.rows(sql, (self.store.user, at))]
 
-    def _where(self, filters: Filters, at: float | None) -> index.Filter:
-        entities: tuple[int, ...] = ()
-        if filters.person is not None:
-            entities = tuple(person.id for person in self.store.find_entities(filters.person))
-            if not entities:
-                raise NotFoundError(
-                    filters.person,
-                    f"The memory knows nobody called “{filters.person}”; `reflectworld people` lists everybody.",
-                )
-        if filters.camera is not None and filters.camera not in self.store.cameras():
-            cameras = ", ".join(self.store.cameras()) or "none yet"
-            raise NotFoundError(filters.camera, f"There is no camera “{filters.camera}”; the cameras are: {cameras}.")
-        return index.Filter(
-            self.store.user,
-            start=filters.since,
-            end=filters.until,
-            before=at,
-            cameras=(filters.camera,) if filters.camera else (),
-            entities=entities,
-        )
-
     def _texts(self, traces: Sequence[int]) -> dict[int, str]:
         """What is seen in traces; of those without, what is said."""
         wanted = json.dumps(list(traces))
@@ -279,45 +231,3 @@ class Recall:
         texts = {trace: render(text, lambda entity: titles.get(entity, "someone")) for trace, text in seen if text}
         silent = [trace for trace in traces if trace not in texts]
         return texts | {record.id: spoken(record) for record in self.store.traces_by_id(silent)}
-
-    def _node(self, item: str) -> Node | None:
-        """A node of the timeline; None: the id is of something else."""
-        try:
-            kind, number = parse_id(item)
-        except ValueError:
-            return None
-        if kind is not Kind.NODE:
-            return None
-        with self.store.reading() as connection:
-            node = timeline.node(connection, self.store.user, number)
-        if node is None:
-            raise NotFoundError(
-                item, f"There is no {item} in the timeline; `reflectworld timeline --level event` lists what there is."
-            )
-        return node
-
-    def _trace_of(self, item: str) -> int:
-        try:
-            kind, number = parse_id(item)
-        except ValueError as error:
-            raise NotFoundError(item, f"“{item[:40]}” is not an id; ids look like t12, o7, u9 or k4.") from error
-        if kind is Kind.TRACE:
-            return self.store.trace(number).id
-        table = {
-            Kind.OBSERVATION: "observation",
-            Kind.UTTERANCE: "utterance",
-            Kind.KEY_FRAME: "key_frame",
-            Kind.DECISION: "decision",
-        }
-        if kind is Kind.ANSWER:
-            raise NotFoundError(item, f"{item} is an answer; look at what it cites.")
-        if kind not in table:
-            raise NotFoundError(
-                item, f"{item} is a person; `reflectworld people show {item}` tells where they were seen."
-            )
-        rows = self.store.rows(f"select trace from {table[kind]} where id = ?", (number,))  # noqa: S608 - constants
-        if not rows:
-            raise NotFoundError(
-                item, f"There is no {item} in the memory; `reflectworld timeline` lists what is remembered."
-            )
-        return self.store.trace(int(rows[0][0])).id

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from edge.recall.answer.portrait import Fact
 from edge.recall.question.understand import QuestionKind
+from edge.types.records import EntityKind
 
 
 class Level(StrEnum):
@@ -35,6 +37,9 @@ class Filters:
     until: float | None = None  # what started before it
     camera: str | None = None
     person: str | None = None  # a name, "person 3" or an id such as p3
+    thing: str | None = None  # "cup": seen by a detector, or named in what is told or said
+    place: str | None = None  # "kitchen": what the camera looks at, or named
+    important: bool = False  # somebody with a name, something to remember, or what a message rests on
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,53 @@ class Result:
     entities: tuple[str, ...] = ()  # ids of who takes part
     people: tuple[str, ...] = ()  # their titles
     key_frame: str | None = None  # id of a picture of it
+
+
+@dataclass(frozen=True, slots=True)
+class Time:
+    """A time at which something was so."""
+
+    start: float  # UTC POSIX seconds
+    end: float
+    moments: int
+    first: str  # id of its first moment
+    last: str
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How often something was so."""
+
+    times: int  # moments that follow each other are one
+    moments: int
+    days: int  # of the device's calendar
+    seconds: float
+    first: Time | None
+    last: Time | None
+
+
+@dataclass(frozen=True, slots=True)
+class Company:
+    """Somebody whom somebody else was seen with."""
+
+    id: str
+    title: str
+    moments: int
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Who somebody is, as far as the memory knows."""
+
+    id: str  # p3
+    title: str
+    kind: EntityKind
+    first_seen: float  # UTC POSIX seconds
+    last_seen: float
+    last_moment: str  # id of the moment in which they were last seen or heard
+    moments: int
+    facts: tuple[Fact, ...]  # what is so
+    company: tuple[Company, ...]  # whom they are with most
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edge.memory import index
 
@@ -68,4 +69,41 @@ def occasions(sightings: Sequence[Seen], corpus: index.Corpus) -> list[Occasion]
             found[-1] = Occasion(last.start, max(last.end, seen.end), traces, gone)
         else:
             found.append(Occasion(seen.start, seen.end, (seen.trace,), seen.gone))
+    return found
+
+
+def runs(corpus: index.Corpus, through: NDArray[np.bool_]) -> list[tuple[float, float, int, int, int]]:
+    """Moments that follow each other, as one time; those of several cameras that overlap are one, too.
+
+    Args:
+        corpus: everything that may be seen.
+        through: (n,) in which of its traces it was so.
+
+    Returns:
+        Start, end, number of moments, id of the first and of the last, in the order of time.
+    """
+    order = np.lexsort((corpus.starts, corpus.cameras))
+    inside = through[order]
+    if not inside.any():
+        return []
+    starts, ends, cameras = corpus.starts[order], corpus.ends[order], corpus.cameras[order]
+    goes_on = np.zeros(len(order), np.bool_)
+    goes_on[1:] = inside[:-1] & (cameras[1:] == cameras[:-1]) & (starts[1:] - ends[:-1] <= EVENT_GAP_S)
+    begins = np.flatnonzero(inside & ~goes_on)
+    number = np.cumsum(inside & ~goes_on) - 1
+    until = np.zeros(len(begins))
+    last = np.zeros(len(begins), np.int64)
+    rows = np.flatnonzero(inside)
+    np.maximum.at(until, number[rows], ends[rows])
+    last[number[rows]] = rows
+    moments = np.bincount(number[rows], minlength=len(begins))
+    found: list[tuple[float, float, int, int, int]] = []
+    for run in np.argsort(starts[begins], kind="stable").tolist():
+        start, end = float(starts[begins[run]]), float(until[run])
+        first, final = int(corpus.traces[order[begins[run]]]), int(corpus.traces[order[last[run]]])
+        if found and start <= found[-1][1]:
+            begun, ended, held, one, other = found[-1]
+            found[-1] = (begun, max(ended, end), held + int(moments[run]), one, final if end >= ended else other)
+        else:
+            found.append((start, end, int(moments[run]), first, final))
     return found
