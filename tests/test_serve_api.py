@@ -159,6 +159,24 @@ def test_search_has_the_tools_of_the_command_line(app: FastAPI) -> None:
     only = call(app, "GET", "/api/v1/search", params={"q": "cup", "camera": "garage"}).json()["items"]
     assert {one["camera"] for one in only} == {"garage"}
     assert call(app, "GET", "/api/v1/search", params={"q": "cup", "camera": "cellar"}).status_code == 404
+    things = call(app, "GET", "/api/v1/search", params={"q": "table", "thing": "cup", "person": "Anna"}).json()["items"]
+    assert [one["id"] for one in things] == ["t1"]
+
+
+def test_who_when_count_and_what_is_behind_an_id(app: FastAPI) -> None:
+    (anna,) = call(app, "GET", "/api/v1/who", params={"name": "Anna"}).json()
+    assert (anna["id"], anna["title"], anna["moments"]) == ("p1", "Anna", 3)
+    assert call(app, "GET", "/api/v1/who", params={"name": "Berta"}).status_code == 404
+    times = call(app, "GET", "/api/v1/when", params={"thing": "cup"}).json()
+    assert [one["first"] for one in times] == ["t3", "t1"]
+    counted = call(app, "GET", "/api/v1/count", params={"person": "Anna"}).json()
+    assert (counted["times"], counted["moments"], counted["days"]) == (2, 3, 2)
+    assert call(app, "GET", "/api/v1/count").status_code == 422
+    around = call(app, "GET", "/api/v1/items/t1", params={"neighbours": 1}).json()
+    assert [one["id"] for one in around] == ["t1", "t2"]
+    ground = call(app, "GET", "/api/v1/items/t3", params={"evidence": True}).json()
+    assert {one["level"] for one in ground} == {"observation", "utterance"}
+    assert call(app, "GET", "/api/v1/items/t99").status_code == 404
 
 
 def test_cameras_are_added_paused_shown_and_removed(app: FastAPI, service: MemoryService) -> None:
@@ -205,6 +223,10 @@ READS = [
     "/api/v1/days",
     "/api/v1/days/today",
     "/api/v1/search?q=cup",
+    "/api/v1/who?name=Anna",
+    "/api/v1/when?thing=cup",
+    "/api/v1/count?thing=cup",
+    "/api/v1/items/t1",
     "/api/v1/cameras",
     "/api/v1/cameras/door",
     "/api/v1/cameras/door/snapshot",

@@ -37,13 +37,24 @@ from edge.cli.console import (
 from edge.cli.like import look_alikes
 from edge.cli.nodes import FRONTIER, list_nodes
 from edge.cli.spans import bound, moment
+from edge.cli.tools import (
+    CameraOption,
+    ImportantOption,
+    PersonOption,
+    PlaceOption,
+    SinceOption,
+    ThingOption,
+    UntilOption,
+    filters_of,
+    result_json,
+)
 from edge.clock import iso, to_local
 from edge.errors import ModelError, NotFoundError, QuestionError, SettingsError, SourceError, StoreError
 from edge.infer import Catalog, Runtime, TextEmbedder
 from edge.memory import Store
 from edge.notify import Notifier, command
 from edge.reason import Reasoner, open_reasoner
-from edge.recall import Answer, Filters, Level, Recall, Result, looked_at, read_queries, refused, to_line
+from edge.recall import Answer, Level, Recall, Result, looked_at, read_queries, refused, to_line
 from edge.settings import Settings
 from edge.types.records import Kind, TraceRecord, parse_id, public_id
 
@@ -61,14 +72,6 @@ class TimelineLevel(StrEnum):
     ERA = "era"
     AGE = "age"
     FRONTIER = FRONTIER
-
-
-SinceOption = Annotated[
-    str | None, typer.Option("--since", help="Only after this: ISO 8601, or words such as “yesterday”.")
-]
-UntilOption = Annotated[str | None, typer.Option("--until", help="Only before the end of this.")]
-CameraOption = Annotated[str | None, typer.Option("--camera", help="Only this camera.")]
-PersonOption = Annotated[str | None, typer.Option("--person", help="Only where this person takes part: name or id.")]
 
 
 def ask(
@@ -157,21 +160,26 @@ def search(
     until: UntilOption = None,
     camera: CameraOption = None,
     person: PersonOption = None,
+    thing: ThingOption = None,
+    place: PlaceOption = None,
+    important: ImportantOption = False,
     json: JsonOption = False,
     home: HomeOption = None,
 ) -> None:
     """Search the memory by words and by meaning, or by what moments look like, best first."""
     if (query is None) == (like is None):
         raise QuestionError("Give words to search for, or --like with a moment or a picture, and not both.")
+    if like is not None and (thing or place or important):
+        raise QuestionError("--like goes with --since, --until, --camera and --person; leave the other filters out.")
     settings = settings_for(home)
-    filters = Filters(bound(since, end=False), bound(until, end=True), camera, person)
+    filters = filters_of(since, until, camera, person, thing, place, important)
     with open_for_reading(settings) as store:
         if query is None:
             results = look_alikes(store, settings, like or "", filters, k)
         else:
             results = _recall(store, settings).search(level, query, filters, k)
     if json:
-        print_json([_result_json(result) for result in results])
+        print_json([result_json(result) for result in results])
     elif not results:
         say("Nothing was found.")
     else:
@@ -334,7 +342,7 @@ def _answer_json(answer: Answer) -> dict[str, object]:
         "camera": answer.camera,
         "key_frame": answer.key_frame,
         "cited": list(answer.cited),
-        "evidence": [_result_json(result) for result in answer.evidence],
+        "evidence": [result_json(result) for result in answer.evidence],
         "notes": list(answer.notes),
         "understood": answer.understood,
         "rounds": answer.rounds,
@@ -351,21 +359,6 @@ def _answer_json(answer: Answer) -> dict[str, object]:
         ],
         "id": answer.id,
         "ms": round(answer.milliseconds, 2),
-    }
-
-
-def _result_json(result: Result) -> dict[str, object]:
-    return {
-        "id": result.id,
-        "level": result.level.value,
-        "trace": result.trace,
-        "camera": result.camera,
-        "start": iso(result.start),
-        "end": iso(result.end),
-        "score": round(result.score, 4),
-        "text": result.text,
-        "entities": [{"id": who, "title": title} for who, title in zip(result.entities, result.people, strict=False)],
-        "key_frame": result.key_frame,
     }
 
 

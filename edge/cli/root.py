@@ -28,6 +28,7 @@ from edge.cli import (
     run,
     scene,
     state,
+    tools,
     upkeep,
     watch,
 )
@@ -72,6 +73,10 @@ app.command(rich_help_panel=_ASK)(recall.ask)
 app.command(rich_help_panel=_ASK)(feedback.feedback)
 app.command(rich_help_panel=_ASK)(recall.search)
 app.command(rich_help_panel=_ASK)(recall.timeline)
+app.command(rich_help_panel=_ASK)(tools.who)
+app.command(rich_help_panel=_ASK)(tools.when)
+app.command(rich_help_panel=_ASK)(tools.count)
+app.command(rich_help_panel=_ASK)(tools.get)
 app.add_typer(facts.app, name="facts", rich_help_panel=_ASK)
 app.add_typer(scene.app, name="scene", rich_help_panel=_ASK)
 app.command(rich_help_panel=_ASK)(scene.frames)

@@ -4,8 +4,8 @@
 something was so, and how often. Each takes `at` (UTC POSIX seconds): what ended later is neither found nor counted; None: now,
 with everything.
 
-What a moment holds is decided as a search decides it: somebody is in it who was seen, spoke or is spoken of by id; a thing that
-a detector saw there or that its words name; a place that its camera looks at (`scene`) or that its words name.
+What a moment holds: somebody who was seen or spoke in it; a thing that a detector saw there or that its words name; a place that
+its camera looks at (`scene`) or that its words name.
 """
 
 from __future__ import annotations

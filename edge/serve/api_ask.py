@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query
 
 from edge.errors import StoreError
 from edge.notify import command
-from edge.recall import Filters, Level
+from edge.recall import Level
 from edge.serve import inputs, shapes
 from edge.serve.context import Context
 from edge.serve.forms import Answered, Found, Page, Question
@@ -52,13 +52,14 @@ def ask_router(context: Context) -> APIRouter:
         until: Annotated[str | None, Query(max_length=100)] = None,
         camera: Annotated[str | None, Query(max_length=200)] = None,
         person: Annotated[str | None, Query(max_length=200, description="name, “person 3” or id")] = None,
+        thing: Annotated[str | None, Query(max_length=100, description="seen or spoken of: “cup”")] = None,
+        place: Annotated[str | None, Query(max_length=100, description="“kitchen”")] = None,
+        important: Annotated[bool, Query(description="only what retention keeps")] = False,
     ) -> Page[Found]:
         """Search by words and by meaning, best first."""
 
         def read() -> Page[Found]:
-            filters = Filters(
-                inputs.instant(since, end=False), inputs.instant(until, end=True), camera or None, person or None
-            )
+            filters = inputs.filters(since, until, camera, person, thing, place, important)
             return Page(items=[shapes.found(one) for one in recall.search(level, q, filters, limit)], next=None)
 
         return await context.workers.run(read)

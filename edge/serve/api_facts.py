@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
@@ -43,7 +43,7 @@ def facts_router(context: Context) -> APIRouter:
                 history=past,
                 limit=limit,
             )
-            return [OneFact(**_form(one)) for one in found]
+            return [OneFact(**fact_members(one)) for one in found]
 
         return await context.workers.run(read)
 
@@ -55,14 +55,15 @@ def facts_router(context: Context) -> APIRouter:
             item = public_id(Kind.FACT, inputs.number(fact, Kind.FACT, "fact"))
             history = fact_history(store, item)
             this = next(one for one in history if one.id == item)
-            return WholeFact(**_form(this), history=[OneFact(**_form(one)) for one in history])
+            return WholeFact(**fact_members(this), history=[OneFact(**fact_members(one)) for one in history])
 
         return await context.workers.run(read)
 
     return router
 
 
-def _form(one: Fact) -> dict[str, object]:
+def fact_members(one: Fact) -> dict[str, Any]:
+    """The members of a fact by itself."""
     return {
         **fact_form(one),
         "about": one.about,

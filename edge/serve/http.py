@@ -28,6 +28,7 @@ from edge.serve.api_rules import rules_router
 from edge.serve.api_scenes import scenes_router
 from edge.serve.api_status import product_version, status_router
 from edge.serve.api_timeline import timeline_router
+from edge.serve.api_tools import tools_router
 from edge.serve.api_voice import LARGER_BODIES, voice_router
 from edge.serve.bodies import BoundedBodies
 from edge.serve.context import Context
@@ -109,6 +110,7 @@ def build_app(
         corrections_router(context),
         keep_router(context),
         ask_router(context),
+        tools_router(context),
         feedback_router(context),
         voice_router(context),
         rules_router(context),

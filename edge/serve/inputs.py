@@ -7,7 +7,7 @@ from datetime import date, datetime, time, timedelta
 from edge.clock import parse_instant, to_local, utc_now
 from edge.errors import NotFoundError, UserError
 from edge.memory import Store
-from edge.recall import understand_when
+from edge.recall import Filters, understand_when
 from edge.types.records import Kind, parse_id
 from edge.types.vocabulary import labels_for
 
@@ -49,6 +49,24 @@ def instant(text: str | None, *, end: bool) -> float | None:
         raise UserError(
             f"“{text[:60]}” is not a time; write 2025-01-03T09:12:00, 2025-01-03, or words such as “yesterday”."
         ) from error
+
+
+def filters(
+    since: str | None,
+    until: str | None,
+    camera: str | None,
+    person: str | None,
+    thing: str | None,
+    place: str | None,
+    important: bool,
+) -> Filters:
+    """What a search may look at; empty texts are none.
+
+    Raises:
+        UserError: a time is none.
+    """
+    first, last = instant(since, end=False), instant(until, end=True)
+    return Filters(first, last, camera or None, person or None, thing or None, place or None, important)
 
 
 def today() -> str:

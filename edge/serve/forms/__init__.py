@@ -26,12 +26,15 @@ from edge.serve.forms.people import (
 from edge.serve.forms.rules import Notification, OneRule, Ordered, OrderText
 from edge.serve.forms.status import Channel, Jobs, Memory, Status, You
 from edge.serve.forms.timeline import Stretch, StretchPerson, Target, WholeStretch, Working
+from edge.serve.forms.tools import Companion, Counted, OneTime, SomeBody
 
 __all__ = [
     "Answered",
     "Camera",
     "Channel",
+    "Companion",
     "Corrected",
+    "Counted",
     "Day",
     "DayCount",
     "DayMoment",
@@ -60,6 +63,7 @@ __all__ = [
     "OneCorrection",
     "OneFact",
     "OneRule",
+    "OneTime",
     "OrderText",
     "Ordered",
     "Page",
@@ -68,6 +72,7 @@ __all__ = [
     "PersonFact",
     "Question",
     "Seen",
+    "SomeBody",
     "Status",
     "Stretch",
     "StretchPerson",
