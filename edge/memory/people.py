@@ -32,6 +32,13 @@ _ENTITY = (
     " (select count(*) from observation o where o.entity = e.id), e.user"
     " from entity e where e.user = ? and e.merged_into is null"
 )
+_FIRST = "(select t.end from {table} x join trace t on t.id = x.trace where x.{whose} = e.id order by x.start limit 1)"
+_SEEN, _HEARD = _FIRST.format(table="observation", whose="entity"), _FIRST.format(table="utterance", whose="speaker")
+_MET = (
+    "select e.id, coalesce(e.name, iif(e.kind = 'voice', 'voice ', 'person ') || e.number) from entity e"  # noqa: S608 - constants
+    " where e.user = ?1 and e.merged_into is null and e.first_seen <= ?2"
+    f" and min(coalesce({_SEEN}, {_HEARD}, e.first_seen), coalesce({_HEARD}, {_SEEN}, e.first_seen)) <= ?2 order by e.id"
+)
 _GALLERY = (
     "select g.id, g.entity, g.modality, g.slot, g.embedder, g.embedding, g.quality, g.count"
     " from gallery g join entity e on e.id = g.entity where e.user = ? and e.merged_into is null and g.modality = ?"
@@ -63,6 +70,10 @@ class PeopleReads(Reader):
                 who, f"The memory knows nobody with the id {who}; `reflectworld people` lists everybody."
             )
         return _entity(rows[0])
+
+    def met(self, at: float) -> list[tuple[int, str]]:
+        """Everybody who was met in a moment that had ended by a time (UTC POSIX seconds): ids and titles, in their order."""
+        return [(number, title) for number, title in self.rows(_MET, (self.user, at))]
 
     def find_entities(self, text: str) -> list[EntityRecord]:
         """Who may be meant by a name, by "person 3" or "voice 2", or by an id such as "p3".

@@ -217,11 +217,13 @@ class Recall:
 
     def _known(self, at: float | None) -> list[Known]:
         """Everybody who was met by then: who is met later is not known yet at the time of the question."""
+        if at is not None:
+            return [Known(entity, title) for entity, title in self.store.met(at)]
         sql = (
             "select id, coalesce(name, iif(kind = 'voice', 'voice ', 'person ') || number) from entity"
-            " where user = ?1 and merged_into is null and (?2 is null or first_seen <= ?2) order by id"
+            " where user = ? and merged_into is null order by id"
         )
-        return [Known(entity, title) for entity, title in self.store.rows(sql, (self.store.user, at))]
+        return [Known(entity, title) for entity, title in self.store.rows(sql, (self.store.user,))]
 
     def _texts(self, traces: Sequence[int]) -> dict[int, str]:
         """What is seen in traces; of those without, what is said."""

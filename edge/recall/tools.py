@@ -146,7 +146,7 @@ class Tools:
         Raises:
             NotFoundError: nobody is called so, or nobody was met yet.
         """
-        found = [self._person(one, at) for one in self._people(name)]
+        found = [self._person(one, at) for one in self._people(name, at)]
         known = [person for person in found if person is not None]
         if not known:
             raise self._nobody(name)
@@ -193,9 +193,10 @@ class Tools:
         """
         entities: tuple[int, ...] = ()
         if filters.person is not None:
-            entities = tuple(person.id for person in self._people(filters.person))
-        if filters.camera is not None and filters.camera not in self.store.cameras():
-            cameras = ", ".join(self.store.cameras()) or "none yet"
+            entities = tuple(person.id for person in self._people(filters.person, at))
+        there = self.store.cameras() if at is None else self._cameras(at)
+        if filters.camera is not None and filters.camera not in there:
+            cameras = ", ".join(there) or "none yet"
             raise NotFoundError(filters.camera, f"There is no camera “{filters.camera}”; the cameras are: {cameras}.")
         where = index.Filter(
             self.store.user,
@@ -219,6 +220,14 @@ class Tools:
                 through &= np.isin(columns.traces, np.array([trace for (trace,) in important], np.int64))
             traces = tuple(columns.traces[through].tolist())
         return index.Filter(self.store.user, before=at, traces=traces)
+
+    def _cameras(self, at: float) -> list[str]:
+        """The cameras of which something had been seen by then."""
+        sql = (
+            "select c.name from camera c where c.user = ? and exists (select 1 from trace t where t.camera = c.id and t.end <= ?)"
+            " order by c.name"
+        )
+        return [name for (name,) in self.store.rows(sql, (self.store.user, at))]
 
     def _with_thing(self, connection: apsw.Connection, columns: index.Columns, thing: str) -> NDArray[np.bool_]:
         labels = labels_for(thing) or (thing.strip().lower(),)
@@ -258,8 +267,11 @@ class Tools:
 
     # -- people -------------------------------------------------------------------------------------------------------
 
-    def _people(self, name: str) -> list[EntityRecord]:
+    def _people(self, name: str, at: float | None) -> list[EntityRecord]:
         found = self.store.find_entities(name)
+        if found and at is not None:
+            met = {number for number, _ in self.store.met(at)}
+            found = [one for one in found if one.id in met]
         if not found:
             raise self._nobody(name)
         return found
@@ -345,10 +357,10 @@ class Tools:
             if not rows:
                 raise missing
             number = int(rows[0][0])
-        trace = self.store.trace(number)
-        if not Evidence(self.store, at).seen(trace.end):
-            raise missing
-        return trace
+        for trace in self.store.traces_by_id([number]):
+            if Evidence(self.store, at).seen(trace.end):
+                return trace
+        raise missing
 
 
 _TABLES = {

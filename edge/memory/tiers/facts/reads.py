@@ -12,8 +12,21 @@ import apsw
 
 from edge.clock import to_local
 from edge.memory.database import fetch
-from edge.memory.tiers.facts.counts import SURE
-from edge.memory.tiers.facts.runs import COMPANY, COUNTED, HOURS, NAME, NOTED, ON, ON_DAYS, PLACE, TIMES, slot
+from edge.memory.tiers.facts.counts import SURE, rows_before
+from edge.memory.tiers.facts.runs import (
+    COMPANY,
+    COUNTED,
+    ENOUGH,
+    HOURS,
+    NAME,
+    NOTED,
+    ON,
+    ON_DAYS,
+    PLACE,
+    TIMES,
+    importance,
+    slot,
+)
 from edge.memory.tiers.facts.said import (
     ALLERGY,
     BIRTHDAY,
@@ -31,6 +44,7 @@ from edge.memory.tiers.facts.said import (
 )
 from edge.memory.tiers.timeline import clock_offset
 from edge.memory.tiers.timeline.nodes import HOUR_S
+from edge.memory.tiers.timeline.nodes import HOURS as HOURS_A_DAY
 from edge.types.records import Kind, mention, public_id
 from edge.types.vocabulary import article, everyday
 
@@ -136,6 +150,7 @@ def facts(
         connection,
         f"{_FACT} where s.user = ?1 and (?2 is null or s.entity = ?2) and (?3 is null or s.label = ?3)"  # noqa: S608 -- constants
         " and (?4 is null or f.kind in (select value from json_each(?4))) and (?5 is null or f.known <= ?5)"
+        " and (?5 is null or f.kind <> 'name' or (select e.first_seen from entity e where e.id = s.entity) < ?5)"
         " order by f.known desc, f.id limit ?6",
         (user, entity, label, None if kinds is None else json.dumps(sorted(kinds)), at, limit),
     )
@@ -259,11 +274,17 @@ def _facts(
     present = latest[0][0] if latest else 0.0
     found = []
     for row in rows:
-        number, subject, entity, label, kind, value, text, weight, start, end, known, support, _first, last, *rest = row
+        number, subject, entity, label, kind, value, text, weight, start, end, known, support, first, last, *rest = row
         if kind == PLACE and entity is not None and len(cameras) < 2:
             continue  # that somebody is seen where the only camera is says nothing
-        if end is not None and at is not None and end > at:
+        if at is not None and (end is None or end > at):
             end = None
+            then = _confirmed(
+                connection, number, subject, source=rest[-1], first=first, last=last, offset=offset, at=at
+            )
+            if then is not None and then < support:
+                support, weight = then, importance(then)
+            last = None if last is None else min(last, int((at + offset) // DAY_S))
         if end is None and last is not None:
             over = (last + 1) * DAY_S - offset
             end = over if present - over > LAPSE_DAYS * DAY_S else None
@@ -276,6 +297,38 @@ def _facts(
             )
         )  # fmt: skip
     return found
+
+
+def _confirmed(
+    connection: apsw.Connection,
+    fact: int,
+    subject: int,
+    *,
+    source: str,
+    first: int | None,
+    last: int | None,
+    offset: float,
+    at: float,
+) -> int | None:
+    """How often something that was so at a time had been confirmed by then; None: that does not change."""
+    if source in ("said", "model"):
+        ((grounds,),) = fetch(
+            connection,
+            "select count(*) from provenance p left join utterance u on p.source_kind = 'utterance' and u.id = p.source"
+            " left join fact_statement s on p.source_kind = 'fact_statement' and s.id = p.source"
+            " where p.item_kind = 'fact' and p.item = ? and coalesce(u.start, s.at) <= ?",
+            (fact, at),
+        )
+        return max(int(grounds) - 1, 0)
+    today = int((at + offset) // DAY_S)
+    if first is None or last is None or last < today:
+        return None
+    days: set[int] = set()  # that were over, after the first: as the tier counts them
+    for hour, *_ in rows_before(connection, subject, today * HOURS_A_DAY):
+        if hour // HOURS_A_DAY <= first or len(days) >= ENOUGH:
+            break
+        days.add(hour // HOURS_A_DAY)
+    return len(days)
 
 
 def _predicate(kind: str, value: str, person: bool, cameras: Mapping[int, str], day: float, zone: tzinfo | None) -> str:
