@@ -85,6 +85,8 @@ _GROWTH: Final = 1.25  # of an array that is full
 
 
 Signs = dict[int, bytes]  # trace -> packed signs of its vector and then of those of its units
+# (hash of a word, first block, last block) -> documents of sealed blocks that hold it, and how often
+Held = dict[tuple[int, int, int], tuple[NDArray[np.int64], NDArray[np.uint8]]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,6 +106,7 @@ class Columns:
     counts: NDArray[np.uint8]  # (t,) how often
     owners: NDArray[np.int32]  # (t,) in which row, rising
     kept: Signs = field(default_factory=dict)  # of a few traces that every search looks at
+    held: Held = field(default_factory=dict)  # of words that were looked for lately
     cells: Cells | None = None  # which traces of sealed blocks are alike; rows beyond the last may be among them
 
     def with_people(self, entities: Iterable[int]) -> NDArray[np.bool_]:
@@ -146,7 +149,7 @@ class Columns:
         return found
 
 
-_ARRAYS: Final = tuple(part.name for part in fields(Columns) if part.name not in {"kept", "cells"})
+_ARRAYS: Final = tuple(part.name for part in fields(Columns) if part.name not in {"kept", "held", "cells"})
 _PEOPLE_ROWS: Final = _ARRAYS.index("people_rows")
 _WORDS: Final = tuple(_ARRAYS.index(name) for name in ("hashes", "counts", "owners"))
 
@@ -194,6 +197,7 @@ class _Growing:
         self.dimensions = dimensions
         self._sealed: frozenset[int] | None = None
         self._signs: Signs = {}
+        self._held: Held = {}
         self._arrays = list(_arrays(_empty(-(-dimensions // 64))))
         self._sizes = [0] * len(self._arrays)
         self._after = -1  # traces up to this id are known
@@ -204,6 +208,7 @@ class _Growing:
     def settle(self, sealed: frozenset[int]) -> None:
         """Other blocks are sealed now: their words are not kept any longer."""
         self._sealed = sealed
+        self._held = {}
         words = [self._arrays[at][: self._sizes[at]] for at in _WORDS]
         loose = ~np.isin(self._arrays[0][words[-1]] >> blocks.BITS, list(sealed))
         for at, array in zip(_WORDS, words, strict=True):
@@ -271,7 +276,7 @@ class _Growing:
             for at in group:
                 sizes[at] = size
         arrays = {name: array[:size] for name, array, size in zip(_ARRAYS, self._arrays, sizes, strict=True)}
-        return Columns(**arrays, kept=self._signs, cells=self._cells)
+        return Columns(**arrays, kept=self._signs, held=self._held, cells=self._cells)
 
 
 def _embedder(connection: apsw.Connection, embedder: str | None) -> tuple[int, int]:

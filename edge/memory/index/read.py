@@ -18,6 +18,7 @@ from edge.types.evidence import Vector
 
 _UNIT_BITS: Final = 12  # of a number of a unit; what is said in half a minute has a few
 _LAST_UNIT: Final = (1 << _UNIT_BITS) - 1
+_HELD: Final = 1 << 20  # documents of words that are kept in working memory: 9 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,15 @@ def postings(
         return np.zeros(0, np.int64), np.zeros(0, np.uint8)
     sought = term_hash(term)
     low, high = int(all_traces.traces[first]), int(all_traces.traces[last - 1])
-    documents, counts = sealed_documents(connection, sought, low >> BITS, high >> BITS)
+    # A question is searched several times: its words are read once.
+    blocks = (sought, low >> BITS, high >> BITS)
+    kept = all_traces.held.get(blocks)
+    if kept is None:
+        kept = sealed_documents(connection, *blocks)
+        if sum(len(ids) for ids, _ in list(all_traces.held.values())) + len(kept[0]) > _HELD:
+            all_traces.held.clear()
+        all_traces.held[blocks] = kept
+    documents, counts = kept
     rows = all_traces.rows_of(documents)
     if len(all_traces.hashes):
         loose = np.flatnonzero(all_traces.hashes == np.uint32(sought))
