@@ -103,6 +103,7 @@ def _forget(memory: apsw.Connection, user: str, planned: Plan, believes: renamin
     visual.remove(memory, shown | {part.trace for part in planned.parts if part.observations})
     for camera, hour in scene.hours_of(memory, [part.trace for part in planned.parts]):
         scene.settle(memory, camera, hour)
+    experience.remove_answers(memory, planned.answers)
     remove_rows(memory, "pending", planned.pending)
     for table, numbers in (("key_frame", planned.pictures), ("rule", planned.rules), ("alert", planned.alerts)):
         remove_rows(memory, table, numbers)
@@ -122,7 +123,7 @@ def _forget(memory: apsw.Connection, user: str, planned: Plan, believes: renamin
     facts.forget_faded(memory, planned.nodes)
     timeline.forget_faded(memory, planned.nodes)
     timeline.derive(memory, changed)
-    for camera in {one for (one,) in among(memory, "select distinct camera from trace where id", changed)}:
+    for (camera,) in fetch(memory, "select id from camera where user = ?", (user,)):  # few; any may have told of them
         working.derive(memory, camera)
     if people or names:
         changed += sweep.everywhere(memory, whole)
@@ -148,12 +149,10 @@ def _rest(memory: apsw.Connection, user: str, planned: Plan) -> None:
         until = math.inf if target.until is None else target.until
         scene.forget_quiet(memory, user, since, until, target.camera)
         graph.forget_kept(memory, user, since, until, target.camera)
-        if target.camera is None:  # what was asked in a span tells of it, too
-            experience.remove_answers(memory, experience.answers_between(memory, user, since, until))
     if target.everything:
         facts.forget_all(memory, user)
         graph.clear(memory, user)
-        for table in ("job", "alert", "rule", "correction", "forgotten", "entity_number", "answer", "experience"):
+        for table in ("job", "alert", "rule", "correction", "forgotten", "entity_number", "experience"):
             memory.execute(f"delete from {table} where user = ?", (user,))
     if target.everything or target.camera is not None:
         mine = "select id from camera where user = ?1 and (?2 is null or name = ?2)"

@@ -7,7 +7,7 @@ triggers. A person goes with all that they did and said, everywhere:
 * sightings, words, samples, galleries, faces, names, claims, corrections: by their identity, and that of everybody who was
   merged into them;
 * sentences about them alone go from the texts that stay; where others are spoken of, too, "someone" stands for them;
-* their name goes from whatever else holds it: words of others, rules, messages (`redact`);
+* rules, messages and questions that name them go whole; their name goes from whatever else holds it (`redact`);
 * the pictures of moments in which they were seen go whole, whoever else is in them, and so do those where a face that could
   not be decided about may have been theirs: pixels of people who stand together cannot be told apart safely;
 * evidence that still waits and is near to their galleries may be theirs, and goes;
@@ -23,15 +23,18 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable
+from typing import Final
 
 import apsw
 
 from edge.errors import NotFoundError, UserError
 from edge.memory.database import fetch
-from edge.memory.tiers import timeline
+from edge.memory.tiers import experience, timeline
 from edge.memory.upkeep import strangers
 from edge.memory.upkeep.forget_person import person_plan
 from edge.memory.upkeep.plans import Part, Plan, Target, among, counted, traces_where
+from edge.memory.upkeep.remove import speaking_of
+from edge.types.mentions import mentioned
 from edge.types.records import Kind, public_id
 
 # Noted of each forgetting: when, and how much of what; nothing of what it was.
@@ -61,9 +64,20 @@ def plan(connection: apsw.Connection, user: str, target: Target) -> Plan:
         alerts = [one for (one,) in fetch(connection, "select id from alert where user = ?", (user,))]
         nodes = timeline.faded(connection, user, -math.inf, math.inf)
         traces = traces_where(connection, user, "1")
-        return counted(connection, target, people=people, traces=traces, rules=rules, alerts=alerts, nodes=nodes)
+        questions = experience.answers_between(connection, user, -math.inf, math.inf)
+        return counted(
+            connection,
+            target,
+            people=people,
+            traces=traces,
+            rules=rules,
+            alerts=alerts,
+            nodes=nodes,
+            answers=questions,
+        )
     if target.items:
         return _items(connection, user, target)
+    asked: list[int] = []
     if target.camera is not None:
         if not fetch(connection, "select 1 from camera where user = ? and name = ?", (user, target.camera)):
             raise NotFoundError(target.camera, f"Nothing is remembered of a camera “{target.camera[:60]}”.")
@@ -76,7 +90,9 @@ def plan(connection: apsw.Connection, user: str, target: Target) -> Plan:
             raise UserError("The span ends before it begins; give --since before --until.")
         traces = traces_where(connection, user, "t.end > ? and t.start < ?", since, until)
         nodes = timeline.faded(connection, user, since, until)
-    return counted(connection, target, people=_left_alone(connection, user, traces), traces=traces, nodes=nodes)
+        asked = experience.answers_between(connection, user, since, until)  # what was asked then tells of it, too
+    people = _left_alone(connection, user, traces)
+    return counted(connection, target, people=people, traces=traces, nodes=nodes, answers=asked)
 
 
 # -- other targets ----------------------------------------------------------------------------------------------------
@@ -166,6 +182,9 @@ def _elsewhere(kind: Kind, item: str) -> str:
     return f"{item} cannot be forgotten by itself; forget the moment (t…) that it belongs to."
 
 
+_TEXTS: Final = "select text from (select id trace, text from trace union all select trace, text from line)"
+
+
 def _showing(connection: apsw.Connection, trace: int, observations: Iterable[int]) -> set[int]:
     """The pictures of a moment in which something may be seen."""
     found = set()
@@ -178,7 +197,11 @@ def _showing(connection: apsw.Connection, trace: int, observations: Iterable[int
 
 
 def _left_alone(connection: apsw.Connection, user: str, traces: Iterable[int], parts: Iterable[Part] = ()) -> list[int]:
-    """People whom the owner did not name and of whom nothing is left when some moments go: they go, too."""
+    """People whom the owner did not name and of whom nothing is left when some moments go: they go, too.
+
+    Nothing is left of those who are neither seen nor heard in what stays, nor spoken of.
+    """
+    traces, parts = set(traces), tuple(parts)
     gone = json.dumps(sorted(traces))
     seen = json.dumps(sorted(one for part in parts for one in part.observations))
     said = json.dumps(sorted(one for part in parts for one in part.utterances))
@@ -190,7 +213,19 @@ def _left_alone(connection: apsw.Connection, user: str, traces: Iterable[int], p
         "select 1 from utterance u where u.speaker = e.id and u.trace not in (select value from json_each(?2))"
         " and u.id not in (select value from json_each(?4)))"
     )
-    found = [who for (who,) in fetch(connection, sql, (user, gone, seen, said))]
+    alone = [who for (who,) in fetch(connection, sql, (user, gone, seen, said))]
+    told = {who for (text,) in among(connection, f"{_TEXTS} where trace", traces) for who in mentioned(text)}
+    alone += [
+        who
+        for (who,) in among(
+            connection,
+            "select id from entity e where merged_into is null and name_source <> 'user' and not exists"
+            " (select 1 from participation where entity = e.id) and id",
+            told,
+        )
+    ]
+    going = traces | {part.trace for part in parts}
+    found = [who for who in alone if speaking_of(connection, who) <= going]
     for one in found:  # grows while it is walked
         merged = fetch(connection, "select id from entity where merged_into = ? and id <> ?", (one, one))
         found += [who for (who,) in merged if who not in found]

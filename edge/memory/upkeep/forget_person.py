@@ -83,6 +83,13 @@ def person_plan(connection: apsw.Connection, user: str, target: Target, person: 
         )
         if any(set(people).intersection(mentioned(words)) or names.found(words) for words in (text, topic, reason))
     ]
+    asked = [
+        number
+        for number, question, route in fetch(
+            connection, "select id, question, route from answer where user = ?", (user,)
+        )
+        if names.found(question) or names.found(route)
+    ]
     return counted(
         connection,
         target,
@@ -94,6 +101,7 @@ def person_plan(connection: apsw.Connection, user: str, target: Target, person: 
         rules=rules,
         alerts=alerts,
         pending=pending,
+        answers=asked,
     )
 
 
@@ -213,4 +221,8 @@ def nothing_else(
     lines = fetch(connection, "select text from line where trace = ? union all select text from trace where id = ?",
                   (trace, trace))  # fmt: skip
     gone = set(people)
-    return not others and all(gone.intersection(mentioned(text)) or names.found(text) for (text,) in lines)
+    # A sentence that speaks of others, too, stays with "someone" in it.
+    return not others and all(
+        (gone.intersection(mentioned(text)) or names.found(text)) and gone.issuperset(mentioned(text))
+        for (text,) in lines
+    )

@@ -13,7 +13,7 @@ from typing import Any, Final
 import apsw
 
 from edge.memory.database import fetch
-from edge.types.records import Kind
+from edge.types.records import Kind, public_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,7 @@ class Plan:
     alerts: tuple[int, ...] = ()
     pending: tuple[int, ...] = ()  # evidence that waits
     nodes: tuple[int, ...] = ()  # what is still told of moments that are not kept any more
+    answers: tuple[int, ...] = ()  # questions that were asked, with what is kept of their answers
     counts: tuple[tuple[str, int], ...] = ()  # of what, and how many
 
     @property
@@ -85,6 +86,7 @@ _ONE: Final = {
     "faces and voices": "face or voice",
     "rules": "rule",
     "messages": "message",
+    "questions": "question",
     "summaries": "summary",
 }
 
@@ -102,15 +104,18 @@ def counted(
     alerts: Iterable[int] = (),
     pending: Iterable[int] = (),
     nodes: Iterable[int] = (),
+    answers: Iterable[int] = (),
 ) -> Plan:
-    """A plan with its counts."""
+    """A plan with its counts; the answers that rest on what goes are found here."""
     people, traces, parts = tuple(sorted(set(people))), tuple(sorted(set(traces))), tuple(parts)
     pictures, rules, pending = tuple(sorted(pictures)), tuple(sorted(rules)), tuple(sorted(pending))
-    alerts, nodes = tuple(sorted(alerts)), tuple(sorted(nodes))
+    alerts = tuple(sorted({*alerts, *_told(connection, traces, parts, rules)}))
+    nodes = tuple(sorted(nodes))
 
     def number(table: str, column: str, these: Iterable[int]) -> int:
         return int(among(connection, f"select count(*) from {table} where {column}", these)[0][0])
 
+    asked = {*answers, *_resting(connection, people, traces, parts, pictures)}
     samples = {
         one
         for column, these in (("trace", traces), ("entity", people))
@@ -126,9 +131,54 @@ def counted(
         ("faces and voices", len(samples)),
         ("rules", len(rules)),
         ("messages", len(alerts)),
+        ("questions", len(asked)),
         ("summaries", len(nodes)),
     )
-    return Plan(target, people, traces, parts, pictures, tuple(names), rules, alerts, pending, nodes, counts)
+    return Plan(
+        target,
+        people,
+        traces,
+        parts,
+        pictures,
+        tuple(names),
+        rules,
+        alerts,
+        pending,
+        nodes,
+        tuple(sorted(asked)),
+        counts,
+    )
+
+
+def _told(connection: apsw.Connection, traces: Iterable[int], parts: Iterable[Part], rules: Iterable[int]) -> set[int]:
+    """The messages of rules that go, and those that tell of what goes."""
+    found = {one for (one,) in among(connection, "select id from alert where trace", traces)}
+    found |= {one for (one,) in among(connection, "select id from alert where rule", rules)}
+    gone = {public_id(Kind.OBSERVATION, number) for part in parts for number in part.observations}
+    gone |= {public_id(Kind.UTTERANCE, number) for part in parts for number in part.utterances}
+    rows = among(connection, "select id, ground from alert where trace", {part.trace for part in parts})
+    return found | {one for one, ground in rows if gone.intersection(json.loads(ground))}
+
+
+def _resting(
+    connection: apsw.Connection,
+    people: Iterable[int],
+    traces: Iterable[int],
+    parts: Iterable[Part],
+    pictures: Iterable[int],
+) -> set[int]:
+    """The answers that cite something of what goes."""
+    cited = {
+        "entity": set(people),
+        "trace": set(traces),
+        "observation": {number for one in parts for number in one.observations},
+        "utterance": {number for one in parts for number in one.utterances},
+        "key_frame": set(pictures),
+    }
+    for kind in ("observation", "utterance", "key_frame"):
+        cited[kind] |= {one for (one,) in among(connection, f"select id from {kind} where trace", traces)}
+    sql = "select distinct item from provenance where item_kind = 'answer' and source_kind = '{}' and source"
+    return {one for kind, numbers in cited.items() for (one,) in among(connection, sql.format(kind), numbers)}
 
 
 def traces_where(connection: apsw.Connection, user: str, condition: str, *values: object) -> list[int]:

@@ -15,7 +15,7 @@ from typing import Final
 
 import apsw
 
-from edge.memory import jobs
+from edge.memory import index, jobs
 from edge.memory.database import fetch
 from edge.memory.tiers import facts, graph, scene, timeline, working
 
@@ -51,6 +51,9 @@ def remove_traces(memory: apsw.Connection, user: str, traces: Iterable[int], *, 
     hours = [] if fading else scene.hours_of(memory, gone)
     spoken_of: set[int] = set()
     rows = {kind: _ids(memory, f"select id from {kind} where trace {THESE}", these) for kind in _OF_TRACE}
+    for kind, numbers in {**rows, "trace": gone}.items():  # those who are only spoken of come from there, too
+        origin = f"select item from provenance where item_kind = 'entity' and source_kind = ? and source {THESE}"
+        people |= {who for (who,) in fetch(memory, origin, (kind, json.dumps(numbers)))}
     if fading:
         timeline.fade(memory, gone)
         graph.fade(memory, gone)
@@ -109,7 +112,7 @@ def remove_rows(memory: apsw.Connection, table: str, numbers: Iterable[int]) -> 
     if gone:
         unlink(memory, {table: gone})
         kind = "claim" if table == "name_claim" else table
-        for other in ("correction_item", "moved"):
+        for other in ("correction_item", "moved", "original_text"):
             memory.execute(f"delete from {other} where kind = ? and item {THESE}", (kind, json.dumps(gone)))
         memory.execute(f"delete from {table} where id {THESE}", (json.dumps(gone),))
 
@@ -162,8 +165,13 @@ def unlink(memory: apsw.Connection, gone: Mapping[str, Iterable[int]], *, derive
 
 
 def settle_people(memory: apsw.Connection, user: str, people: Iterable[int]) -> None:
-    """When those who stay were seen first and last, what they come from, and what is told of them."""
-    staying = fetch(memory, f"select id from entity where id {THESE}", (json.dumps(sorted(people)),))
+    """When those who stay, and who was merged into them, were seen first and last, and what they come from."""
+    staying = fetch(
+        memory,
+        f"with recursive staying(id) as (select id from entity where id {THESE}"
+        " union select e.id from entity e join staying s on e.merged_into = s.id) select id from staying order by id",
+        (json.dumps(sorted(people)),),
+    )
     for (who,) in staying:
         memory.execute(
             "update entity set first_seen = coalesce((select min(start) from (select start from observation where entity = ?1"
@@ -182,11 +190,16 @@ def _say_origins(memory: apsw.Connection, people: Iterable[int]) -> None:
             "insert into provenance select 'entity', ?1, kind, id from ("
             " select 1 place, 'observation' kind, min(id) id from observation where entity = ?1"
             " union all select 2, 'trace', min(trace) from utterance where speaker = ?1"
-            " union all select 3, 'correction', min(id) from correction where person = ?1"
-            " union all select 4, 'entity', ?1) where id is not null"
+            " union all select 3, 'correction', min(id) from correction where ?1 in (person, other)"
+            " union all select 4, 'trace', ?2 union all select 5, 'entity', ?1) where id is not null"
             " and not exists (select 1 from provenance where item_kind = 'entity' and item = ?1) order by place limit 1",
-            (who,),
+            (who, min(speaking_of(memory, who), default=None)),
         )
+
+
+def speaking_of(connection: apsw.Connection, who: int) -> set[int]:
+    """The moments whose indexed texts speak of somebody, by identity."""
+    return set(index.documents_of(connection, index.entity_token(who)).tolist())
 
 
 def rewrite_words(memory: apsw.Connection) -> None:

@@ -466,6 +466,7 @@ def renew(memory: apsw.Connection, user: str, traces: Iterable[int], *, gone: st
         )
     }
     memory.execute("delete from fact_statement where instr(value, ?1) or instr(text, ?1)", (gone,))
+    changed |= _unsay(memory, these)  # a model read what is not there any more
     for number in these:
         changed |= _hear(memory, number, stored_trace(memory, user, number), user)
     for one in sorted(changed):
