@@ -26,16 +26,16 @@ from edge.recall.search import ranking
 from edge.recall.search.ranking import Concept, Scores
 from edge.types.evidence import Vector
 
-CANDIDATES: Final = 240  # by the rough score
+CANDIDATES: Final = 160  # by the rough score; five times as many as are wanted, at least
 ALONE: Final = 40  # by words alone, and by signs alone
-SHORT_LIST: Final = 120  # of the candidates whose int8 vectors are read
+SHORT_LIST: Final = 80  # of the candidates whose int8 vectors are read; three times as many as are wanted, at least
 FINAL: Final = 24  # of these, all of whose units are read
 SAMPLE: Final = 128  # traces from which the mean and the spread of the nearest units are taken, at least
 _SAMPLED: Final = 8_192  # traces from which those of whole traces are taken, at least
 _STEP: Final = 64  # of a larger memory the prior is taken at every so many traces: half an hour
-LARGE: Final = 262_144  # traces from which on not all are compared: nine months of half minutes of waking days
-PROMISING: Final = 32_768  # of these, so many by cells and age,
-_ALIKE: Final = 16_384  # so many by cells alone,
+LARGE: Final = 131_072  # traces from which on not all are compared: a few months of half minutes of waking days
+PROMISING: Final = 16_384  # of these, so many by cells and age,
+_ALIKE: Final = 8_192  # so many by cells alone,
 _TELLING: Final = 4_096  # and so many by words and age
 _MANY: Final = 16_384  # traces of which every one is looked at for its own sake
 _KEPT: Final = 4_096  # traces of samples whose signs are in working memory
@@ -54,6 +54,14 @@ class Near(Protocol):
 
     def scores(self, traces: NDArray[np.int64]) -> NDArray[np.float64]:
         """How near each of some traces is; (n,)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Late:
+    """The words of a question as they are meant in it."""
+
+    states: NDArray[np.float32]  # (m, d), L2-normalised
+    weights: NDArray[np.float64]  # (m,) how much each tells
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,6 +104,7 @@ class Pool:
         first: NDArray[np.bool_] | None = None,
         near: Near | None = None,
         near_weight: float = 0.0,
+        late: Late | None = None,
     ) -> None:
         """Gather and score.
 
@@ -111,6 +120,7 @@ class Pool:
             first: (n,) which come before all others, whatever their scores; None: no such order.
             near: what the graph says; None: it is not asked.
             near_weight: of its score.
+            late: the question's words as they are meant; None: they are not compared one by one.
         """
         self.corpus = corpus
         self.concepts = concepts
@@ -120,6 +130,7 @@ class Pool:
         self._prior = prior
         self._first = first
         self._near, self._near_weight = near, near_weight
+        self._late = late
         self._count = len(corpus.traces)
         self._few: NDArray[np.float32] | None = None  # the prior of every so many traces
         self._held = self._holding(concepts)
@@ -244,7 +255,7 @@ class Pool:
             rough += np.float32(ranking.WHOLE + ranking.BEST) * whole
             if self._scale.spread > 1e-9:
                 best.append(_top(whole, ALONE))
-        best.append(_top(rough, max(CANDIDATES, 2 * k)))
+        best.append(_top(rough, max(CANDIDATES, 5 * k)))
         chosen += best if among is None else [among[places] for places in best]
         return np.unique(np.concatenate(chosen))
 
@@ -321,7 +332,7 @@ class Pool:
             + ranking.WHOLE * self._scale.of(self._distances(places))
             + ranking.BEST * ranking.standardise(best, *moments)
         )
-        short = np.sort(ranking.best_first(nearly + self._ahead(places), max(SHORT_LIST, 2 * k)))
+        short = np.sort(ranking.best_first(nearly + self._ahead(places), max(SHORT_LIST, 3 * k)))
         which = np.stack([np.zeros(len(short), np.int64), units[short]], axis=1).ravel()
         exact = index.cosines(self._connection, vector, embedder, np.repeat(traces[short], 2), which).reshape(-1, 2).T
         final, known = np.full(len(places), -np.inf), np.full(len(places), np.nan)
