@@ -97,6 +97,25 @@ def test_a_killed_publisher_is_noticed_within_five_seconds_and_goes_on_as_the_sa
     asyncio.run(run())
 
 
+def test_word_of_a_rule_comes_over_the_data_channel_to_who_may_read_the_memory() -> None:
+    async def run() -> None:
+        service = MemoryService()
+        with served(service) as server:
+            async with client(server.url) as phone, client(server.url, OTHER_KEY) as tablet:
+                await phone.add(Photographs()).heartbeat().listen().begin("/whip/hall")
+                await tablet.add(Photographs()).heartbeat().listen().begin("/whip/door")  # may publish, not read
+                await until(lambda: phone.echoes and tablet.echoes, 5, "both")
+                notice = {"id": "a7", "text": "The dog is on the sofa.", "at": "2026-12-01T09:00:00Z", "rule": "r1"}
+                service.events.publish("moment", "hall", {"text": "A moment is no message."})
+                service.events.publish("notice", None, notice)
+                await until(lambda: phone.notices, 3, "the message")
+                assert phone.notices == [{"kind": "notice", **notice}]
+                await until(lambda: tablet.notices, 3, "its channel is closed")
+                assert tablet.notices == [{"kind": "closed"}]
+
+    asyncio.run(run())
+
+
 def test_delete_ends_the_camera_at_once() -> None:
     async def run() -> None:
         service = MemoryService()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import random
 import socket
 import threading
@@ -29,6 +30,7 @@ from edge.serve.peers import PeerLimits
 from edge.serve.whep import whep_router
 from edge.serve.whip import whip_router
 from tests.media import photo, resized
+from tests.serve_support import Happenings
 
 BINDINGS = "/usr/bin/python3"  # Debian's, which its GStreamer bindings are for
 KEY = "a-key-of-a-phone"
@@ -82,6 +84,7 @@ class MemoryService:
         self.publishers: list[tuple[str, str | None]] = []
         self.paused: set[str] = set()
         self.fetched: list[str] = []  # cameras that are fetched, not pushed
+        self.events = Happenings()
 
     @property
     def cameras(self) -> Sequence[CameraStatus]:
@@ -194,6 +197,7 @@ class Client:
         self.connection = RTCPeerConnection(RTCConfiguration(iceServers=[]))
         self.channel: Any = None
         self.echoes = 0
+        self.notices: list[dict[str, Any]] = []
         self.location = ""
         self.etag = ""
         self._beats: asyncio.Task[None] | None = None
@@ -218,6 +222,13 @@ class Client:
                 await asyncio.sleep(0.5)
 
         self._beats = asyncio.ensure_future(beat())
+        return self
+
+    def listen(self) -> Client:
+        """Ask for word of the owner's rules."""
+        channel = self.connection.createDataChannel("notices")
+        channel.on("message", lambda words: self.notices.append(json.loads(words)))
+        channel.on("close", lambda: self.notices.append({"kind": "closed"}))
         return self
 
     async def offer(self) -> str:

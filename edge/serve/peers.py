@@ -25,14 +25,16 @@ from edge.serve.devices import Change, DeviceChange, Devices
 from edge.serve.dtls import peer_connection
 from edge.serve.limits import TokenBuckets
 from edge.serve.problems import Problem
-from edge.serve.protocols import Device
+from edge.serve.protocols import Device, Scope
 from edge.serve.sdp import MAX_BYTES, Fragment, Offer, SdpError, usable, without_unusable
 
 HEARTBEAT = "heartbeat"  # label of the data channel on which a peer says each second that it lives
+NOTICES = "notices"  # label of the data channel on which a peer that may read the memory gets the owner's messages
 SDP = "application/sdp"
 FRAGMENT = "application/trickle-ice-sdpfrag"
 _BODY_S = 5.0  # a description arrives within this, s
 _LOOK_S = 0.25  # the owner of a peer looks after it this often, s
+_UNSENT = 65_536  # bytes of messages that may wait for a slow peer; what comes then it does not get
 _CLOSE_S = 3.0  # a peer may take this long to close, s
 
 _log = structlog.get_logger()
@@ -117,6 +119,7 @@ class Peer:
     def __post_init__(self) -> None:
         self.connection = peer_connection()
         self.connection.on("datachannel", self._channel)
+        self._notices: RTCDataChannel | None = None
 
     def alive(self) -> None:
         """Note a sign of life."""
@@ -209,6 +212,16 @@ class Peer:
         """Why there is nothing more for it to send or to see, in words; None: there is. Asked a few times a second."""
         return None
 
+    def tell(self, words: str) -> bool:
+        """Send a message of the owner's rules, if this peer wants them and may read the memory; whether it was sent."""
+        channel = self._notices
+        if channel is None or self.closed or self.revoked or channel.readyState != "open":
+            return False
+        if channel.bufferedAmount > _UNSENT:
+            return False
+        channel.send(words)
+        return True
+
     async def close(self) -> None:
         """Close the connection; may be called again."""
         if self.closed:
@@ -221,6 +234,9 @@ class Peer:
             _log.warning("a peer did not close in time", peer=self.id)
 
     def _channel(self, channel: RTCDataChannel) -> None:
+        if channel.label == NOTICES and self.device.may(Scope.ASK):
+            self._notices = channel
+            return
         if channel.label != HEARTBEAT:
             channel.close()
             return
@@ -312,12 +328,17 @@ class Owner:
         """Of a router: with the last server that serves it everything ends."""
         self._servers += 1
         self._closing = False
+        if self._servers == 1:
+            self.begin()
         try:
             yield
         finally:
             self._servers -= 1
             if not self._servers:
                 await self.close()
+
+    def begin(self) -> None:
+        """Start what runs beside the peers; called with the first server."""
 
     async def close(self) -> None:
         """End all peers and tasks; may be called again."""

@@ -1,5 +1,7 @@
 """WHIP (RFC 9725): phones, OBS, GStreamer, FFmpeg and browsers publish, each as a camera of its own.
 
+On a data channel `notices` a publisher that may read the memory gets word of the owner's rules, as JSON.
+
 Pictures go to the camera's latest-frame slot with the monotonic clock at which they came; sound goes on without loss.
 aiortc queues what it decodes without bound, so every track is pumped whether it is wanted or not.
 """
@@ -13,6 +15,7 @@ from typing import Any
 
 import av
 import numpy as np
+import orjson
 import structlog
 from aiortc import MediaStreamTrack
 from aiortc.mediastreams import MediaStreamError
@@ -20,7 +23,7 @@ from fastapi import APIRouter, Depends
 from starlette.requests import Request
 from starlette.responses import Response
 
-from edge.clock import monotonic
+from edge.clock import iso, monotonic
 from edge.serve.access import requires
 from edge.serve.devices import Devices
 from edge.serve.peers import (
@@ -41,6 +44,7 @@ from edge.serve.repair import Repair
 from edge.serve.sdp import SdpError, parse_fragment, parse_offer
 from edge.types.media import SAMPLE_RATE, Samples
 
+NOTICE = "notice"  # kind of event: word of one of the owner's rules
 _LATE_S = 0.5  # a picture that is later than this against the earliest ones is not looked at, s
 _ANCHOR_S = 5.0  # lateness that lasts is a jump of the sender's clock, s
 _OPPOSED = 0.05  # a mix with less than this part of the channels' power has lost them to opposed phases
@@ -156,6 +160,23 @@ class Publishers(Owner):
         self._service = service
         self._lingering: dict[str, tuple[PushSourceLike, asyncio.Task[None]]] = {}
         self._removed: dict[str, float] = {}  # cameras that were removed a moment ago, and until when, monotonic s
+
+    def begin(self) -> None:
+        """Hand the owner's messages on to whoever publishes and may read the memory."""
+        self.start("notices", self._hand_on())
+
+    async def _hand_on(self) -> None:
+        events = self._service.events.subscribe(64)
+        try:
+            async for event in events:
+                if event.kind == NOTICE:
+                    words = orjson.dumps({"kind": NOTICE, "at": iso(event.at), **event.data}, default=str).decode()
+                    told = [peer.camera for peer in self.peers.values() if peer.tell(words)]
+                    _log.debug("notice handed on", cameras=told)
+        finally:
+            close = getattr(events, "aclose", None)
+            if close is not None:
+                await close()
 
     def of_camera(self, camera: str) -> Publisher | None:
         """Who publishes it now."""

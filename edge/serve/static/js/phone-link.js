@@ -175,6 +175,10 @@ export class Link extends EventTarget {
     const codecs = RTCRtpSender.getCapabilities('video')?.codecs;
     if (codecs && 'setCodecPreferences' in picture) picture.setCodecPreferences(preferred(codecs));
     const channel = connection.createDataChannel('heartbeat', { ordered: false, maxRetransmits: 0 });
+    const notices = connection.createDataChannel('notices');
+    notices.addEventListener('message', (event) => {
+      if (current()) this.dispatchEvent(new CustomEvent('notice', { detail: JSON.parse(event.data) }));
+    });
 
     /** @type {RTCIceCandidate[]} */
     const late = [];

@@ -9,6 +9,7 @@ import { clock, inView, isPaused, listen, recent } from './phone-memory.js';
 
 const KEPT = 6; // moments that are shown
 const NOTICE_MS = 12000;
+const TOLD = 64; // messages that are known to have been shown, the latest
 const SIGHT_MS = 3000; // what was in view is no longer shown after this
 
 /** @param {string} id @returns {any} */
@@ -18,6 +19,8 @@ const camera = new Camera();
 const link = new Link(wanted);
 let name = wanted ?? '';
 const opened = new Date();
+/** @type {Set<string>} */
+const told = new Set();
 let sightTimer = 0;
 let quiet = false; // a question is spoken or an answer is read: that is nothing to remember
 let pausing = false; // this page is telling the device so
@@ -158,8 +161,16 @@ function see(sight) {
   sightTimer = setTimeout(() => { element('in-view').hidden = true; }, SIGHT_MS);
 }
 
-/** @param {{text?: string, title?: string}} notice */
+/**
+ * Word of a rule: it comes over the link of the camera and over the stream of events, and is shown once.
+ * @param {{id?: string, text?: string, title?: string}} notice
+ */
 function notify(notice) {
+  if (notice.id) {
+    if (told.has(notice.id)) return;
+    told.add(notice.id);
+    for (const old of told) if (told.size > TOLD) told.delete(old);
+  }
   const item = document.createElement('p');
   item.textContent = notice.text ?? notice.title ?? 'Something happened.';
   element('notices').prepend(item);
@@ -201,6 +212,7 @@ link.addEventListener('state', (event) => {
   }
   show();
 });
+link.addEventListener('notice', (event) => notify(/** @type {CustomEvent} */ (event).detail));
 link.addEventListener('camera', (event) => {
   name = /** @type {CustomEvent<string>} */ (event).detail;
   void isPaused(name).then((paused) => {
