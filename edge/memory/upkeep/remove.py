@@ -67,6 +67,7 @@ def remove_traces(memory: apsw.Connection, user: str, traces: Iterable[int], *, 
         graph.drop(memory, gone)
         spoken_of = facts.drop(memory, gone)
     learned = {who for (who,) in fetch(memory, f"select distinct entity from sample where trace {THESE}", these)}
+    learned |= _galleries_on(memory, rows["observation"])
     unlink(memory, {**rows, "trace": gone}, derived=not fading)
     for kind in ("observation", "utterance", "decision", "sample"):
         wanted = (kind, json.dumps(rows[kind]))
@@ -110,11 +111,19 @@ def remove_rows(memory: apsw.Connection, table: str, numbers: Iterable[int]) -> 
     """Take single rows out, with their provenance."""
     gone = sorted(numbers)
     if gone:
+        if table == "observation":
+            drop_galleries(memory, _galleries_on(memory, gone))
         unlink(memory, {table: gone})
         kind = "claim" if table == "name_claim" else table
         for other in ("correction_item", "moved", "original_text"):
             memory.execute(f"delete from {other} where kind = ? and item {THESE}", (kind, json.dumps(gone)))
         memory.execute(f"delete from {table} where id {THESE}", (json.dumps(gone),))
+
+
+def _galleries_on(memory: apsw.Connection, observations: Iterable[int]) -> set[int]:
+    """Whose galleries rest on some sightings: without them they would not say where they come from."""
+    wanted = (json.dumps(sorted(observations)),)
+    return {who for (who,) in fetch(memory, f"select distinct entity from gallery where observation {THESE}", wanted)}
 
 
 def remove_people(memory: apsw.Connection, user: str, people: Iterable[int]) -> None:
