@@ -5,7 +5,7 @@ weeks that are missing, and asks again in the first week and in the last. The da
 2025; its captions and words lie beside the evaluation scripts and are not part of this project): every simulated week holds
 the half minutes of the real one with their dates shifted, and from the second week on the days of a week and the hours of a
 day are in a shuffled order (a seeded one), so that no two weeks tell the same story. Sentence vectors are made once for each
-text, because making them costs the same in every month; everything else runs as it does in use: the critical commit, the
+text of a moment, because making them costs the same in every month; everything else runs as it does in use: the critical commit, the
 queue of what is derived from it (gone over at a week's end), and questions. Last, the questions are asked once more of the
 whole memory: at the end of its first week, and at its end.
 
@@ -158,7 +158,8 @@ def moved(segment: dict[str, object], by: timedelta) -> dict[str, object]:
 
 def bench(days: list[list[dict[str, object]]], work: Path, home: Path, weeks: int) -> None:
     settings = load_settings(home)
-    embedder = Memo(build_text_embedder(Catalog.load(settings.infer), Runtime(settings.infer)))
+    plain = build_text_embedder(Catalog.load(settings.infer), Runtime(settings.infer))
+    embedder = Memo(plain)
     vectors = home.with_suffix(".vectors.npz")
     embedder.load(vectors)
     chance = random.Random(1)
@@ -188,7 +189,7 @@ def bench(days: list[list[dict[str, object]]], work: Path, home: Path, weeks: in
             if not week:
                 first_day = statistics.median(write[: max(len(write) // 7, 1)]) + derive
                 embedder.save(vectors)
-            asked = questions(store, embedder, settings, start + timedelta(weeks=week + 1))
+            asked = questions(store, plain, settings, start + timedelta(weeks=week + 1))
             first_question = first_question or statistics.median(asked)
             counts = store.counts()
             table.add_row(
@@ -203,10 +204,10 @@ def bench(days: list[list[dict[str, object]]], work: Path, home: Path, weeks: in
                   file=sys.stderr, flush=True)  # fmt: skip
     console.print(table)
     with Store.open(home, settings.memory, user=settings.user, readonly=True) as store:
-        console.print(first_and_last(store, embedder, settings, start, weeks))
+        console.print(first_and_last(store, plain, settings, start, weeks))
 
 
-def first_and_last(store: Store, embedder: Memo, settings: Settings, start: datetime, weeks: int) -> Table:
+def first_and_last(store: Store, embedder: TextEmbedder, settings: Settings, start: datetime, weeks: int) -> Table:
     """The whole memory, asked at the end of its first week and at its end, in turns."""
     table = Table(box=box.SIMPLE_HEAD, title=f"{len(QUESTIONS)} questions to {store.counts().traces:,} moments")
     for column in ("asked after week", "p50 ms", "p95 ms", "× week 1"):
@@ -242,8 +243,8 @@ def written(store: Store, embedder: Memo, path: Path) -> list[float]:
     return times
 
 
-def questions(store: Store, embedder: Memo, settings: Settings, at: datetime) -> list[float]:
-    """The time of each question asked at a time, s; the first round warms up."""
+def questions(store: Store, embedder: TextEmbedder, settings: Settings, at: datetime) -> list[float]:
+    """The time of each question asked at a time, s, its vector included; the first round warms up."""
     recall = Recall(store, embedder, settings.recall)
     now = at.replace(tzinfo=UTC).timestamp()
     times = []
