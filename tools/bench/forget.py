@@ -7,6 +7,9 @@ forgotten. Before and after, everything that the home folder holds is searched w
 files as they are on the disk (free pages and gaps inside pages, too), the logs, the words of the index, all other files.
 Looked for are the name, secrets that only they said, every vector of them and of the moments in which they were, and the
 pixels of every picture in which they were seen: each in four places of 24 bytes.
+
+Before that, a small memory in which every table has something of somebody (a table that has nothing fails the run): she is
+forgotten, and the same is looked for in every row, too.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from contextlib import closing
 from pathlib import Path
 
 import numpy as np
+import structlog
 
 from edge.clock import monotonic
 from edge.identity import RULES, merge_people, not_this_person
@@ -39,6 +43,8 @@ from edge.types.drafts import (
 )
 from edge.types.media import Mode
 from edge.types.records import EntityKind, Kind, LineDraft, Modality, Outcome, mention
+from tests import full_memory
+from tests.forget_support import evidence_of, leftovers
 
 START = 1_700_000_000.0
 FACES, VOICES, TEXTS, SIZE = "faces:bench", "voices:bench", "texts:bench", 192
@@ -53,9 +59,34 @@ def main() -> None:
     parser.add_argument("--forget", type=int, default=4, help="how many of them are forgotten")
     parser.add_argument("--seed", type=int, default=0, help="of all chances")
     asked = parser.parse_args()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
+    with tempfile.TemporaryDirectory() as folder:
+        if every_table(Path(folder) / "small"):
+            raise SystemExit(1)
     with tempfile.TemporaryDirectory() as folder:
         if run(Path(folder), asked.traces, asked.people, asked.forget, asked.seed):
             raise SystemExit(1)
+
+
+def every_table(home: Path) -> int:
+    """Forget somebody of whom every table tells; how much is found afterwards, or how many tables were empty."""
+    cast = full_memory.fill(home)
+    with Store.open(home) as store:
+        empty = [one for one in full_memory.empty_tables(store) if one != "forgotten"]
+        words = [*full_memory.NAME.split(), *full_memory.SECRETS, f"{{{{{cast.anna}}}}}", f"{{{{{cast.anna}:"]
+        blobs = [*evidence_of(store, cast.anna), *full_memory.vectors(store, cast.anna)]
+        before = leftovers(home, words, blobs)
+        planned = store.forget_plan(Target(person=cast.anna))
+        store.forget(planned, RULES)
+        after = leftovers(home, words, blobs)
+    tables = {one.rpartition(" in a row of ")[2] for one in before if " in a row of " in one}
+    print(f"a memory in which every table has something{f', but for {empty}' if empty else ''}: {planned.text}")
+    print(
+        f"  {len(words)} strings and {len(blobs)} vectors and pictures were in {len(tables)} tables; left: {len(after)}"
+    )
+    for what in after[:5]:
+        print(f"    left: {what}")
+    return len(after) + len(empty)
 
 
 def run(home: Path, traces: int, people: int, forget: int, seed: int) -> int:
@@ -67,6 +98,9 @@ def run(home: Path, traces: int, people: int, forget: int, seed: int) -> int:
         ids = fill(store, traces, people, chance)
         commit_ms = 1000 * (monotonic() - began) / traces
         began = monotonic()
+        full_memory.work(store)
+        derive_ms = 1000 * (monotonic() - began) / traces
+        began = monotonic()
         store.rebuild_galleries(RULES)
         rebuild_s = monotonic() - began
         for place, who in enumerate(ids):
@@ -77,8 +111,10 @@ def run(home: Path, traces: int, people: int, forget: int, seed: int) -> int:
             not_this_person(store, one, [(Kind.OBSERVATION, number) for number in seen], other)
         twin = store.commit(_scene(traces, [-1], chance, {-1: people + 1}, [name_of(people + 1)])).entities[-1]
         merge_people(store, ids[0], twin)
+        full_memory.work(store)
         print(
-            f"{traces} moments, {people} people; a commit takes {commit_ms:.1f} ms here, all galleries {rebuild_s:.2f} s"
+            f"{traces} moments, {people} people; a commit takes {commit_ms:.1f} ms here, deriving {derive_ms:.1f} ms,"
+            f" all galleries {rebuild_s:.2f} s"
         )
         print(
             f"{'who':>12} {'moments':>8} {'plan s':>7} {'forget s':>9} {'per moment, commits':>20}"
