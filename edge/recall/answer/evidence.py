@@ -214,8 +214,9 @@ class Evidence:
         among = f"and trace in ({traces})" if entity is None else ""
         sql = (
             "select s.entity, s.trace, s.start, s.end, s.gone from (select entity, start, end, trace,"  # noqa: S608 - constants
-            f" coalesce(json_extract(detail, '$.left'), 0) gone from observation where {whose} {among}"
-            f" union all select speaker, start, end, trace, 0 from utterance where {whose.replace('entity', 'speaker')} {among}"
+            f" coalesce(json_extract(detail, '$.left'), 0) gone from observation where {whose} and start between ?6 and ?8 {among}"
+            " union all select speaker, start, end, trace, 0 from utterance"
+            f" where {whose.replace('entity', 'speaker')} and start between ?6 and ?8 {among}"
             ") s join trace t on t.id = s.trace join camera c on c.id = t.camera where +c.user = ?1"
             " and (?2 is null or s.end > ?2) and (?3 is null or s.start < ?3) and (?4 is null or t.end <= ?4)"
             " and (?5 is null or s.entity = ?5) and t.start > ?6 and t.start < ?7 order by s.start, s.trace"
@@ -224,10 +225,25 @@ class Evidence:
         until = math.inf if end is None else end
         found: dict[int, list[Seen]] = {}
         for who, trace, first, last, gone in self.store.rows(
-            sql, (self.store.user, start, end, self.at, entity, since, until)
+            sql, (self.store.user, start, end, self.at, entity, since, until, min(until, self.at or math.inf))
         ):
             found.setdefault(who, []).append(Seen(trace, first, last, gone=bool(gone)))
         return found
+
+    def lately(self, entity: int, until: float | None, many: int) -> float | None:
+        """The time from which on somebody was seen and heard about so many times before another (UTC POSIX seconds).
+
+        None: not so often.
+        """
+        bound = min(math.inf if until is None else until, math.inf if self.at is None else self.at)
+        found = [
+            self.store.rows(
+                f"select start from {table} where {whose} = ? and start <= ? order by start desc limit 1 offset ?",  # noqa: S608 - constants
+                (entity, bound, many),
+            )
+            for table, whose in (("observation", "entity"), ("utterance", "speaker"))
+        ]
+        return max((float(rows[0][0]) for rows in found if rows), default=None)
 
     def occasions(self, sightings: Sequence[Seen]) -> list[Occasion]:
         """Sightings joined where nothing lies between them."""

@@ -45,30 +45,48 @@ def occasions(sightings: Sequence[Seen], corpus: index.Corpus) -> list[Occasion]
         sightings: in any order.
         corpus: at least all traces between the first and the last of them.
     """
-    in_time = np.lexsort((corpus.starts, corpus.cameras))
-    place = {int(corpus.traces[at]): rank for rank, at in enumerate(in_time)}
-    where = {int(trace): at for at, trace in enumerate(corpus.traces)}
+    if not sightings:
+        return []
+    ordered = sorted(sightings, key=lambda one: (one.start, one.trace))
+    ids = np.array([one.trace for one in ordered], np.int64)
+    rows = np.minimum(np.searchsorted(corpus.traces, ids), max(len(corpus.traces) - 1, 0))
+    known = corpus.traces[rows] == ids if len(corpus.traces) else np.zeros(len(ids), np.bool_)
+    if not len(corpus.traces):
+        rows = rows[:0]
+    ranks = np.empty(len(corpus.traces), np.int64)
+    ranks[np.lexsort((corpus.starts, corpus.cameras))] = np.arange(len(corpus.traces))
+    # Lists: a memory of years has many sightings of somebody, and they are looked at one by one.
+    there, rank, camera = known.tolist(), ranks[rows].tolist(), corpus.cameras[rows].tolist()
+    begin, over = corpus.starts[rows].tolist(), corpus.ends[rows].tolist()
 
     def follows(earlier: int, later: int) -> bool:
-        if earlier == later:
+        if ordered[earlier].trace == ordered[later].trace:
             return True
-        if earlier not in place or later not in place:
+        if not there[earlier] or not there[later]:
             return False
-        a, b = where[earlier], where[later]
-        if corpus.cameras[a] != corpus.cameras[b]:
-            return bool(corpus.starts[b] <= corpus.ends[a])
-        return abs(place[later] - place[earlier]) == 1 and bool(corpus.starts[b] - corpus.ends[a] <= EVENT_GAP_S)
+        if camera[earlier] != camera[later]:
+            return bool(begin[later] <= over[earlier])
+        return bool(abs(rank[later] - rank[earlier]) == 1 and begin[later] - over[earlier] <= EVENT_GAP_S)
 
     found: list[Occasion] = []
-    for seen in sorted(sightings, key=lambda one: (one.start, one.trace)):
-        last = found[-1] if found else None
-        away = last is not None and last.gone and seen.start - last.end >= AWAY_S
-        if last is not None and not away and any(follows(trace, seen.trace) for trace in last.traces[-3:]):
-            traces = last.traces if seen.trace in last.traces[-3:] else (*last.traces, seen.trace)
-            gone = seen.gone if seen.end >= last.end else last.gone
-            found[-1] = Occasion(last.start, max(last.end, seen.end), traces, gone)
+    held: list[int] = []  # places of the first sighting in each trace of the occasion
+    end, gone = 0.0, False
+
+    def close() -> None:
+        if held:
+            found.append(Occasion(ordered[held[0]].start, end, tuple(ordered[one].trace for one in held), gone))
+
+    for place, seen in enumerate(ordered):
+        away = gone and seen.start - end >= AWAY_S
+        if held and not away and any(follows(one, place) for one in held[:-4:-1]):
+            if all(ordered[one].trace != seen.trace for one in held[-3:]):
+                held.append(place)
+            gone = seen.gone if seen.end >= end else gone
+            end = max(end, seen.end)
         else:
-            found.append(Occasion(seen.start, seen.end, (seen.trace,), seen.gone))
+            close()
+            held, end, gone = [place], seen.end, seen.gone
+    close()
     return found
 
 

@@ -26,6 +26,7 @@ _CAME = re.compile(r"\b(?:comes?|came|arrived?|enter(?:ed)?|appear(?:ed)?)\b", r
 _GONE = re.compile(
     r"\b(?:out of view|left the|leaves the|walked away|went away|went out|is leaving|left\b(?=[.,]))", re.IGNORECASE
 )
+_MOVES = 1000  # the latest so many sightings of a person are looked through for coming and coming back
 _LOOKED_THROUGH = 200  # the latest so many observations of a person are looked through for their leaving
 
 
@@ -54,24 +55,26 @@ class Presence(Ground):
         text, entity = question.when.rest, question.people[0]
         if not (_RETURNED.search(text) or _LEFT.search(text) or _CAME.search(text)):
             return None
-        found = self._evidence.occasions(self._evidence.people(None, None, entity).get(entity, []))
-        inside = [one for one in found if self._in_span(question, one.start)]
+        first = question.when.order is Order.FIRST
+        since = None if first else self._evidence.lately(entity, question.when.end, _MOVES)
+        found = self._evidence.occasions(self._evidence.people(since, None, entity).get(entity, []))
+        inside = [place for place, one in enumerate(found) if self._in_span(question, one.start)]
         yes = "Yes. " if question.kind is QuestionKind.EXISTS else ""
         title = self._title(entity)
         if _RETURNED.search(text):
-            again = [one for one in found[1:] if one in inside]
+            again = [place for place in inside if place]
             if not again:
                 once = f"; I saw {title} only once, {self._say(found[0].start)}" if found else ""
                 return self._lack(question, f"I did not see {title} come back{self._span(question)}{once}.")
-            chosen = again[0] if question.when.order is Order.FIRST else again[-1]
-            before = found[found.index(chosen) - 1]
+            place = again[0] if first else again[-1]
+            chosen, before = found[place], found[place - 1]
             said = f"{yes}{title} came back {self._say(chosen.start)}, last seen before that {self._say(before.end)}."
             return self._hold(question, said, self._in_trace(entity, chosen.traces[0]))
         if _LEFT.search(text):
             return self._leaving(question, entity, title, yes)
         if not inside:
             return None
-        chosen = inside[0] if question.when.order is Order.FIRST else inside[-1]
+        chosen = found[inside[0] if first else inside[-1]]
         return self._hold(
             question, f"{yes}{title} came {self._say(chosen.start)}.", self._in_trace(entity, chosen.traces[0])
         )

@@ -203,8 +203,9 @@ def sources(
         found = [public_id(Kind.UTTERANCE, number) for (number,) in rows]
         rows = fetch(
             connection,
-            "select q.source from provenance p join provenance q on q.item_kind = 'fact_statement' and q.item = p.source"
-            " where p.item_kind = 'fact' and p.item = ? and p.source_kind = 'fact_statement' and q.source_kind = 'trace'"
+            # By the item: over all that moments are the ground of, it would look at everything.
+            "select q.source from provenance p cross join provenance q on q.item_kind = 'fact_statement' and q.item = p.source"
+            " where p.item_kind = 'fact' and p.item = ? and p.source_kind = 'fact_statement' and +q.source_kind = 'trace'"
             " order by q.source desc limit ?",
             (one.id, limit),
         )
