@@ -6,13 +6,14 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
+import apsw
 import numpy as np
 import pytest
 
 from edge.errors import NotFoundError, UserError
 from edge.identity import RULES, merge_people, not_this_person, split_person, undo
 from edge.memory import Store, jobs
-from edge.memory.tiers import procedural
+from edge.memory.tiers import experience, procedural
 from edge.memory.tiers.procedural import RuleKind
 from edge.memory.upkeep.plans import Target
 from edge.types.drafts import NameClaim
@@ -280,3 +281,37 @@ def test_waiting_evidence_near_to_somebody_goes(store: Store) -> None:
     left = [np.frombuffer(blob, "<f4") for (blob,) in store.rows("select embedding from pending")]
     assert len(left) == 1
     assert float(left[0] @ direction(2)) > 0.5
+
+
+def test_copies_of_rows_that_moved_between_pages_go_too(store: Store, tmp_path: Path) -> None:
+    chance = random.Random(3)
+
+    def live(memory: apsw.Connection) -> list[int]:
+        asked = [
+            experience.note_answer(
+                memory, store.user, at=START + number, question=f"vermilion{number:03} " + "and so on " * chance.randrange(40),
+                found=True, route={}, cited=[],
+            )
+            for number in range(400)
+        ]  # fmt: skip
+        for number in chance.sample(asked, 300):  # they grow, so that pages are parted
+            memory.execute("update answer set route = ? where id = ?", ("x" * chance.randrange(600), number))
+        gone = asked[::3]
+        for number in gone:
+            experience.remove_answers(memory, [number])
+        return [number - asked[0] for number in gone]
+
+    gone = store.transact(live)
+    store.upkeep(lambda files: files.memory.execute("pragma wal_checkpoint(truncate)").fetchall())
+
+    def left() -> list[int]:
+        pages = raw_pages(tmp_path)["memory.db"]
+        return [number for number in gone if f"vermilion{number:03}".encode() in pages]
+
+    assert left()
+    rule = store.transact(
+        lambda memory: procedural.add_rule(memory, store.user, RuleKind.ALERT, "tell me when it rains", created=1.0)
+    )
+    forget(store, Target(items=((Kind.RULE, rule),)))
+    assert not left()
+    assert store.integrity() == []

@@ -25,6 +25,7 @@ from edge.memory.tiers import experience, facts, graph, scene, timeline, visual,
 from edge.memory.upkeep import sweep
 from edge.memory.upkeep.forget import plan
 from edge.memory.upkeep.forget_person import names_of
+from edge.memory.upkeep.gaps import close_gaps
 from edge.memory.upkeep.plans import Part, Plan, among
 from edge.memory.upkeep.redact import FORGOTTEN, Redaction, joined, kept_parts, sentences
 from edge.memory.upkeep.remove import (
@@ -139,6 +140,7 @@ def _forget(memory: apsw.Connection, user: str, planned: Plan, believes: renamin
     words = planned.text.removeprefix("This forgets ").removesuffix(", for good.")
     insert(memory, "forgotten", {"user": user, "at": utc_now(), "words": words})
     memory.execute("update identity_state set generation = generation + 1, galleries_due = 1")
+    close_gaps(memory)
 
 
 def _rest(memory: apsw.Connection, user: str, planned: Plan) -> None:
