@@ -119,6 +119,7 @@ def segment(
         key_frames=(KeyFrameDraft(start + 5, picture(i) if frame is None else frame, ("a1", "a2")),),
         vector=vector(i, 384),
         line_vectors=(vector(i + 20_000, 384),),
+        word_signs=bytes([i % 251]) * 48,
         visual=VisualEvidence(vector(i + 30_000, 512), SCENE_MODEL, 0.9),
         embedder=TEXT_MODEL,
     )

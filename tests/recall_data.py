@@ -11,10 +11,11 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
-from edge.memory import Store, search_units, trace_vector
+from edge.memory import Store, read_units, search_units, trace_vector
 from edge.types.drafts import CommitDraft, KeyFrameDraft, NewEntity, ObservationDraft, TraceDraft, UtteranceDraft
 from edge.types.media import Mode
 from edge.types.records import EntityKind, LineDraft, NameSource, mention
+from edge.types.words import content_words
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -31,9 +32,25 @@ class BagEmbedder:
         matrix = np.array(rows, np.float32)
         return matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
 
+    def embed_words(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], tuple[NDArray[np.float32], ...]]:
+        return self.embed(texts), tuple(self.read_words(text)[1] for text in texts)
+
+    def read_words(self, text: str) -> tuple[tuple[str, ...], NDArray[np.float32]]:
+        words = tuple(text[begin:end] for begin, end in content_words(text))
+        rows = [self._word(word.lower()) for word in words]
+        states = np.array(rows, np.float32).reshape(len(rows), self.dimensions)
+        return words, states / np.maximum(np.linalg.norm(states, axis=1, keepdims=True), 1e-9)
+
     def _word(self, word: str) -> NDArray[np.float64]:
         seed = int.from_bytes(hashlib.sha256(f"{self.key}{word.strip('.,?!')}".encode()).digest()[:8], "big")
         return np.random.default_rng(seed).normal(size=self.dimensions)
+
+
+class WholeEmbedder(BagEmbedder):
+    """Makes vectors, and says nothing of single words."""
+
+    embed_words = None  # type: ignore[assignment]
+    read_words = None  # type: ignore[assignment]
 
 
 def moment(text: str) -> float:
@@ -87,9 +104,13 @@ class Script:
             titles = self.store.titles()
             units = search_units(draft, lambda key: titles.get(key, "someone")).units
             if units:
-                vectors = self.embedder.embed(units)
+                vectors, words = read_units(self.embedder, units)
                 draft = replace(
-                    draft, vector=trace_vector(vectors), line_vectors=tuple(vectors), embedder=self.embedder.key
+                    draft,
+                    vector=trace_vector(vectors),
+                    line_vectors=tuple(vectors),
+                    word_signs=b"".join(words),
+                    embedder=self.embedder.key,
                 )
         return dict(self.store.commit(draft).entities)
 

@@ -20,7 +20,7 @@ from edge.recall.search.searcher import Searcher
 from edge.types.drafts import CommitDraft, NewEntity, TraceDraft, UtteranceDraft
 from edge.types.media import Mode
 from edge.types.records import EntityKind, LineDraft
-from tests.recall_data import BagEmbedder, Script, said, seen
+from tests.recall_data import BagEmbedder, Script, WholeEmbedder, said, seen
 
 EMBEDDER = BagEmbedder()
 
@@ -285,7 +285,7 @@ def test_what_is_ranked_is_what_ranking_everything_would_find(town) -> None:
     shared = []
     for _ in range(25):
         asked = understand("Where is the " + " and the ".join(chance.sample(words, 3)) + "?", 54_000.0, None, [])
-        searcher = Searcher(store, EMBEDDER)
+        searcher = Searcher(store, WholeEmbedder())  # words one by one are compared in the best of these only
         found = searcher.find(asked, Filter("owner"), 54_000.0, 10).hits
         everything = searcher.find(
             asked, Filter("owner"), 54_000.0, 900
@@ -369,3 +369,47 @@ def test_a_block_whose_trace_changed_is_dropped_and_nothing_is_missed(years) -> 
     assert store.rows("select distinct block from block_cells union select distinct block from posting") == [(1,)]
     found = Searcher(store, EMBEDDER).find(understand("Where is it?", 2e5, None, []), Filter("owner"), 2e5, 600).hits
     assert {hit.trace for hit in found} == {number for (number,) in store.rows("select id from trace")}
+
+
+# -- words as they are meant -------------------------------------------------------------------------------------------
+
+
+class Meanings(BagEmbedder):
+    """Knows that some words mean the same."""
+
+    def _word(self, word: str) -> np.ndarray:
+        bare = word.strip(".,?!").lower()
+        return super()._word({"bicycle": "bike", "repaired": "fixed"}.get(bare, bare))
+
+
+def test_words_that_mean_the_same_find_what_shares_none_of_them(home: Path) -> None:
+    embedder = Meanings()
+    with Store.open(home) as store:
+        script = Script(store, embedder)
+        for place in range(30):
+            script.trace(
+                place * 600.0,
+                [f"Somebody {'fixed a lamp' if place % 2 else 'washed a bicycle'} in the yard number {place}."],
+            )
+        script.trace(10 * 600.0 + 60, ["A woman repaired a bicycle."])
+        asked = understand("Who fixed the bike?", 30_000.0, None, [])
+        with_words = Searcher(store, embedder).find(asked, Filter("owner"), 30_000.0, 10).hits
+        signs = store.rows("select trace, length(bits) from word_signs order by trace")
+    assert with_words[0].start == 10 * 600.0 + 60
+    assert [number for number, _ in signs] == list(range(1, 32))
+    assert {size for _, size in signs} == {8 * 5, 8 * 3}  # 64 signs for each content word, and none for “a” and “in”
+
+
+def test_traces_without_words_are_compared_without_them(home: Path) -> None:
+    with Store.open(home) as store:
+        Script(store, WholeEmbedder()).trace(0.0, ["A cup was on a table."])
+        Script(store, EMBEDDER).trace(600.0, ["A plate was on a table."])
+        asked = understand("Where was the cup?", 3600.0, None, [])
+        found = Searcher(store, EMBEDDER).find(asked, Filter("owner"), 3600.0, 10).hits
+        assert [hit.trace for hit in found] == [1, 2]
+        assert all(np.isfinite(hit.score) for hit in found)
+        with store.reading() as connection:
+            words, states = EMBEDDER.read_words("Where was the cup?")
+            late = index.late_interaction(connection, EMBEDDER.key, states, np.ones(len(words)), np.array([1, 2, 99]))
+    assert np.isnan(late[[0, 2]]).all()
+    assert -1.0 <= late[1] <= 1.0

@@ -72,7 +72,7 @@ PARTS = {
     "names",
     "key_frames",
 }
-BY_THEIR_OWN_TESTS = {"vector", "line_vectors", "pending_used"}  # below
+BY_THEIR_OWN_TESTS = {"vector", "line_vectors", "word_signs", "pending_used"}  # below
 BY_THEIR_OWN_TESTS |= {"samples", "as_of"}  # in test_samples.py
 BY_THEIR_OWN_TESTS |= {"visual"}  # in test_visual.py
 
@@ -206,6 +206,7 @@ def test_the_vectors_of_the_texts_reach_the_index(store: Store) -> None:
     stored = {unit: np.frombuffer(blob, np.int8).astype(np.float32) for unit, blob in rows}
     for unit, wanted in enumerate((draft.vector, *draft.line_vectors)):
         assert float(stored[unit] @ wanted / np.linalg.norm(stored[unit])) > 0.99
+    assert store.rows("select bits from word_signs") == [(draft.word_signs,)]
 
 
 def test_evidence_that_was_used_or_has_expired_is_gone(store: Store) -> None:

@@ -7,7 +7,7 @@ from datetime import tzinfo
 
 from edge.clock import to_local, utc_now
 from edge.infer import TextEmbedder
-from edge.memory import Store, search_units, trace_vector
+from edge.memory import Store, read_units, search_units, trace_vector
 from edge.memory.tiers.procedural import RuleRecord
 from edge.notify import Notifier, Remember, understand
 from edge.notify.program import Absent, Alert, Quiet, Reminder
@@ -76,9 +76,13 @@ class Orders:
         )
         if self._embedder is not None:
             units = search_units(draft, lambda _: "someone").units
-            vectors = self._embedder.embed(units)
+            vectors, signs = read_units(self._embedder, units)
             draft = replace(
-                draft, vector=trace_vector(vectors), line_vectors=tuple(vectors), embedder=self._embedder.key
+                draft,
+                vector=trace_vector(vectors),
+                line_vectors=tuple(vectors),
+                word_signs=b"".join(signs),
+                embedder=self._embedder.key,
             )
         committed = self._store.commit(draft)
         item = public_id(Kind.TRACE, committed.trace or 0)

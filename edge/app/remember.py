@@ -13,7 +13,7 @@ from edge.clock import monotonic
 from edge.errors import StaleError
 from edge.identity import Identifier
 from edge.infer import TextEmbedder, release_memory
-from edge.memory import Store, search_units, trace_vector
+from edge.memory import Store, read_units, search_units, trace_vector
 from edge.perceive import describe
 from edge.types.drafts import CommitDraft, Committed
 from edge.types.evidence import SegmentEvidence, Vector
@@ -124,5 +124,11 @@ class Rememberer:
         texts = search_units(draft, lambda key: titles.get(key, "someone"))
         if not texts.units:
             return draft
-        vectors = self._embedder.embed(texts.units)
-        return replace(draft, vector=trace_vector(vectors), line_vectors=tuple(vectors), embedder=self._embedder.key)
+        vectors, words = read_units(self._embedder, texts.units)
+        return replace(
+            draft,
+            vector=trace_vector(vectors),
+            line_vectors=tuple(vectors),
+            word_signs=b"".join(words),
+            embedder=self._embedder.key,
+        )

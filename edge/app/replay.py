@@ -12,14 +12,14 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edge.capture import BadLine, DescribedFile, DescribedSegment
-from edge.memory import Store, search_units, trace_vector
+from edge.memory import Store, read_units, search_units, trace_vector
 from edge.types.drafts import CommitDraft, NewEntity, ObservationDraft, SourceProgress, TraceDraft, UtteranceDraft
 from edge.types.media import Mode, SourceInfo, SourceKind
 from edge.types.records import EntityKind, LineDraft, NameSource, mention
@@ -63,6 +63,9 @@ class ReplayReport:
     interrupted: bool = False
 
 
+_Read = tuple[NDArray[np.float32], bytes]  # vectors of the units of a segment, signs of their words
+
+
 @dataclass(frozen=True, slots=True)
 class _Item:
     number: int  # of the line
@@ -96,7 +99,7 @@ def replay(
     names = _Names(store)
     writer = _Writer(store, file, names)
     with ThreadPoolExecutor(max_workers=2, thread_name_prefix="embed") as pool:
-        under_way: deque[tuple[list[_Item | tuple[int, str]], Future[list[NDArray[np.float32]]]]] = deque()
+        under_way: deque[tuple[list[_Item | tuple[int, str]], Future[list[_Read]]]] = deque()
         batches = _batches(file, report.resumed)
         try:
             while not stop.is_set():
@@ -106,14 +109,12 @@ def replay(
                 if not under_way:
                     break
                 batch, future = under_way.popleft()
-                vectors = iter(future.result())
+                read = iter(future.result())
                 for item in batch:
                     if stop.is_set():
                         break
                     if isinstance(item, _Item):
-                        writer.write(
-                            item, next(vectors), embedder.key if embedder else "", last=item.number == file.lines
-                        )
+                        writer.write(item, next(read), embedder.key if embedder else "", last=item.number == file.lines)
                         report.segments += 1
                         report.done = item.number
                     else:
@@ -140,12 +141,12 @@ def _batches(file: DescribedFile, skip: int) -> Iterator[list[_Item | tuple[int,
         yield [(number, what.reason) if isinstance(what, BadLine) else _Item(number, what) for number, what in batch]
 
 
-def _embed(embedder: Embedder | None, texts: list[tuple[str, ...]]) -> list[NDArray[np.float32]]:
+def _embed(embedder: Embedder | None, texts: list[tuple[str, ...]]) -> list[_Read]:
     if embedder is None or not texts:
-        return [np.zeros((0, 0), np.float32)] * len(texts)
-    vectors = embedder.embed([unit for units in texts for unit in units])
-    bounds = np.cumsum([len(units) for units in texts])[:-1]
-    return np.split(vectors, bounds)
+        return [(np.zeros((0, 0), np.float32), b"")] * len(texts)
+    vectors, words = read_units(embedder, [unit for units in texts for unit in units])
+    bounds = np.cumsum([0, *(len(units) for units in texts)]).tolist()
+    return [(vectors[a:b], b"".join(words[a:b])) for a, b in pairwise(bounds)]
 
 
 class _Names:
@@ -188,8 +189,9 @@ class _Writer:
                 self._titles[key] = name
         return search_units(self._draft(segment, self._expected), lambda key: self._titles.get(key, "someone")).units
 
-    def write(self, item: _Item, vectors: NDArray[np.float32], embedder: str, *, last: bool) -> None:
+    def write(self, item: _Item, read: _Read, embedder: str, *, last: bool) -> None:
         """Commit one segment."""
+        vectors, words = read
         segment = item.segment
         if self._start is None:
             self._start = segment.start
@@ -209,7 +211,9 @@ class _Writer:
         )
         draft = self._draft(segment, self._names.ids)
         if len(vectors):
-            draft = replace(draft, vector=trace_vector(vectors), line_vectors=tuple(vectors), embedder=embedder)
+            draft = replace(
+                draft, vector=trace_vector(vectors), line_vectors=tuple(vectors), word_signs=words, embedder=embedder
+            )
         progress = SourceProgress(info, position, next_segment=item.number, finished=last)
         committed = self._store.commit(replace(draft, progress=progress, user=self._store.user))
         self._positions[segment.camera] = position

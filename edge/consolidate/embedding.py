@@ -9,7 +9,7 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from edge.memory import Store, index, jobs, trace_vector
+from edge.memory import Store, index, jobs, read_units, trace_vector
 from edge.memory.jobs import Job
 
 UNKNOWN = "someone"  # who is mentioned and no longer known
@@ -47,13 +47,14 @@ def embed_again(store: Store, embedder: Embedder, job: Job) -> bool:
     with store.reading() as connection:
         titles = store.titles()
         units = index.trace_units(connection, trace, lambda entity: titles.get(entity, UNKNOWN))
-    vectors = embedder.embed([unit.text for unit in units]) if units else None
+    read = read_units(embedder, [unit.text for unit in units]) if units else None
 
     def write(memory: apsw.Connection) -> bool:
         there = memory.execute("select 1 from trace where id = ?", (trace,)).fetchall()
         done = jobs.finish(memory, job)
-        if done and there and vectors is not None:
-            index.add_vectors(memory, trace, trace_vector(vectors), list(vectors), embedder.key)
+        if done and there and read is not None:
+            vectors, words = read
+            index.add_vectors(memory, trace, trace_vector(vectors), list(vectors), embedder.key, b"".join(words))
         return done
 
     return store.transact(write)

@@ -7,7 +7,7 @@ from edge.infer.download import pull as pull_models
 from edge.infer.download import verify as verify_models
 from edge.infer.network import Network, TensorInfo
 from edge.infer.runtime import Runtime, limit_heaps, release_memory
-from edge.infer.text import TextEmbedder, TokenStates
+from edge.infer.text import TextEmbedder, TokenStates, unit_words
 from edge.infer.vad import SpeechChange, VoiceActivity, speech_spans
 
 __all__ = [
@@ -30,5 +30,6 @@ __all__ = [
     "pull_models",
     "release_memory",
     "speech_spans",
+    "unit_words",
     "verify_models",
 ]

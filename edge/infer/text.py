@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -13,6 +13,7 @@ from tokenizers import Encoding, Tokenizer
 from edge.errors import InferenceError, ModelError
 from edge.infer.catalog import ModelSpec
 from edge.infer.runtime import Runtime
+from edge.types.words import content_words
 
 _BATCH = 32  # texts in one run of the network
 _CHARS_A_TOKEN = 64  # no text needs more characters than this for each of its tokens; the rest is not even tokenised
@@ -71,16 +72,44 @@ class TextEmbedder:
             InferenceError: the network failed or gave a vector that cannot be normalised.
         """
         vectors = np.empty((len(texts), self.dimensions), dtype=np.float32)
-        if not texts:
-            return vectors
-        encodings = self._encode(texts)
-        order = sorted(range(len(texts)), key=lambda index: len(encodings[index].ids))
-        for _, group in groupby(order, key=lambda index: len(encodings[index].ids)):
-            indices = list(group)
-            for begin in range(0, len(indices), _BATCH):
-                chunk = indices[begin : begin + _BATCH]
-                vectors[chunk] = self._run([encodings[index] for index in chunk])
+        for chunk, _, hidden in self._runs(texts):
+            vectors[chunk] = self._unit(hidden)
         return vectors
+
+    def embed_words(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], tuple[NDArray[np.float32], ...]]:
+        """Embed texts, and their content words as they are meant there, in the same runs.
+
+        Args:
+            texts: as of `embed`.
+
+        Returns:
+            What `embed` gives; and of each text (m, dimensions), the mean state of the tokens of each content word, not
+            normalised.
+
+        Raises:
+            InferenceError: as in `embed`.
+        """
+        vectors = np.empty((len(texts), self.dimensions), dtype=np.float32)
+        words = [np.zeros((0, self.dimensions), np.float32)] * len(texts)
+        for chunk, encodings, hidden in self._runs(texts):
+            vectors[chunk] = self._unit(hidden)
+            for index, encoding, states in zip(chunk, encodings, hidden, strict=True):
+                inside = np.flatnonzero(np.array(encoding.special_tokens_mask) == 0)
+                spans = [encoding.offsets[place] for place in inside.tolist()]
+                words[index] = word_states(texts[index], states[inside], spans)[1]
+        return vectors, tuple(words)
+
+    def read_words(self, text: str) -> tuple[tuple[str, ...], NDArray[np.float32]]:
+        """The content words of a question and what they mean there.
+
+        Returns:
+            The words as written; (m, dimensions) float32, L2-normalised.
+
+        Raises:
+            InferenceError: the network failed.
+        """
+        read = self.token_states(text)
+        return unit_words(text, read)
 
     def token_states(self, text: str) -> TokenStates:
         """The last hidden states of all tokens of a text, however long it is.
@@ -116,6 +145,17 @@ class TextEmbedder:
             margin[here[better]] = inner[better]
         return TokenStates(states, spans, None)
 
+    def _runs(self, texts: Sequence[str]) -> Iterator[tuple[list[int], list[Encoding], NDArray[np.float32]]]:
+        """Runs of the network: which texts, their encodings, and their hidden states (batch, tokens, dimensions)."""
+        encodings = self._encode(texts) if texts else []
+        order = sorted(range(len(texts)), key=lambda index: len(encodings[index].ids))
+        for _, group in groupby(order, key=lambda index: len(encodings[index].ids)):
+            indices = list(group)
+            for begin in range(0, len(indices), _BATCH):
+                chunk = indices[begin : begin + _BATCH]
+                here = [encodings[index] for index in chunk]
+                yield chunk, here, self._states(np.array([encoding.ids for encoding in here], dtype=np.int64))
+
     def _encode(self, texts: Sequence[str]) -> list[Encoding]:
         limit = self.max_tokens * _CHARS_A_TOKEN
         # A lone surrogate cannot be UTF-8, which the tokenizer wants.
@@ -127,9 +167,6 @@ class TextEmbedder:
         for index in empty:
             encodings[index] = self._tokenizer.encode(_EMPTY)
         return encodings
-
-    def _run(self, encodings: Sequence[Encoding]) -> NDArray[np.float32]:
-        return self._unit(self._states(np.array([encoding.ids for encoding in encodings], dtype=np.int64)))
 
     def _hidden(self, ids: Sequence[int]) -> NDArray[np.float32]:
         hidden: NDArray[np.float32] = self._states(np.array([ids], dtype=np.int64))[0]
@@ -153,3 +190,34 @@ class TextEmbedder:
             )
         unit: NDArray[np.float32] = pooled / norms
         return unit
+
+
+def word_states(
+    text: str, states: NDArray[np.float32], spans: Sequence[tuple[int, int]]
+) -> tuple[list[tuple[int, int]], NDArray[np.float32]]:
+    """The content words of a text with the mean state of their tokens.
+
+    Args:
+        text: what was read.
+        states: (n, d) of its tokens.
+        spans: (n,) where each token begins and ends, characters, rising.
+
+    Returns:
+        Where those words are of which a token was read; (m, d).
+    """
+    begins = np.array([begin for begin, _ in spans], np.int64)
+    found: list[tuple[int, int]] = []
+    means: list[NDArray[np.float32]] = []
+    for begin, end in content_words(text):
+        first, last = np.searchsorted(begins, (begin, end)).tolist()
+        if first < last:
+            found.append((begin, end))
+            means.append(states[first:last].mean(axis=0))
+    return found, np.stack(means) if means else np.zeros((0, states.shape[1]), np.float32)
+
+
+def unit_words(text: str, read: TokenStates) -> tuple[tuple[str, ...], NDArray[np.float32]]:
+    """The content words of a text that was read, and their states, L2-normalised."""
+    places, states = word_states(text, read.states, read.spans)
+    norms = np.maximum(np.linalg.norm(states, axis=1, keepdims=True), 1e-9)
+    return tuple(text[begin:end] for begin, end in places), (states / norms).astype(np.float32)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from edge.memory import index, jobs
 from edge.memory.store import Store
 from edge.memory.stored import StoredTrace, stored_trace, titles_of
-from edge.memory.units import search_units, trace_vector
+from edge.memory.units import read_units, search_units, trace_vector
 from edge.memory.upkeep.plans import Plan, Target
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "Target",
     "index",
     "jobs",
+    "read_units",
     "search_units",
     "stored_trace",
     "titles_of",

@@ -136,7 +136,7 @@ class _Commit:
         self._names(utterances)
         self._times()
         key_frames = self._key_frames()
-        index.add_trace(self.memory, self.trace, draft.vector, draft.line_vectors, draft.embedder)
+        index.add_trace(self.memory, self.trace, draft.vector, draft.line_vectors, draft.embedder, draft.word_signs)
         if draft.visual is not None:
             self._vector(draft.visual.embedding, draft.visual.embedder)  # of the length of all of its network
             visual.add(self.memory, self.trace, draft.visual)

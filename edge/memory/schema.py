@@ -191,6 +191,11 @@ def _memory_14(connection: apsw.Connection) -> None:
     index.create_cells(connection)
 
 
+@MEMORY.register("words as they are meant in their moments")
+def _memory_15(connection: apsw.Connection) -> None:
+    index.create_word_signs(connection)
+
+
 @FRAMES.register("the first tables")
 def _frames_1(connection: apsw.Connection) -> None:
     connection.execute(FRAMES_V1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,6 +107,40 @@ def search_units(draft: CommitDraft, title: Callable[[int], str]) -> SearchTexts
     ]
     units = tuple(unit.text for unit in units_of(lines, said, name))
     return SearchTexts(" ".join(units), units)
+
+
+class Embedder(Protocol):
+    """What turns texts into unit vectors."""
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """(n, d) float32, L2-normalised."""
+
+
+@runtime_checkable
+class WordReader(Protocol):
+    """What also says what each content word means where it stands (`edge.infer.TextEmbedder`)."""
+
+    def embed_words(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], tuple[NDArray[np.float32], ...]]:
+        """(n, d) as of `embed`; of each text (m, d) states of its content words."""
+
+
+def read_units(embedder: Embedder, units: Sequence[str]) -> tuple[NDArray[np.float32], tuple[bytes, ...]]:
+    """The vectors of units of fine search, and the signs of their content words.
+
+    Args:
+        embedder: of texts.
+        units: as `search_units` lists them.
+
+    Returns:
+        For `CommitDraft.line_vectors`, (n, d); for `CommitDraft.word_signs`, of each unit; empty where the embedder reads no words.
+
+    Raises:
+        InferenceError: the network failed.
+    """
+    if not isinstance(embedder, WordReader):
+        return embedder.embed(units), (b"",) * len(units)
+    vectors, words = embedder.embed_words(units)
+    return vectors, tuple(np.packbits(states > 0, axis=1, bitorder="little").tobytes() for states in words)
 
 
 def trace_vector(units: Sequence[Vector] | NDArray[np.float32]) -> Vector:

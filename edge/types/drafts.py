@@ -193,6 +193,7 @@ class CommitDraft:
     line_vectors: tuple[
         Vector, ...
     ] = ()  # of the units of fine search, as `edge.memory.search_units(draft)` lists them
+    word_signs: bytes = b""  # of the content words of these units (`edge.memory.read_units`)
     embedder: str = ""
     user: str = DEFAULT_USER
     as_of: int | None = None  # the `Store.corrections_made` that the decisions know of; None: they rest on no gallery

@@ -42,6 +42,7 @@ from edge.memory.index.read import (
     visible,
     word_sets,
 )
+from edge.memory.index.word_signs import create_word_signs, late_interaction
 from edge.memory.index.write import (
     WHOLE,
     add_trace,
@@ -77,9 +78,11 @@ __all__ = [
     "create_blocks",
     "create_cells",
     "create_terms",
+    "create_word_signs",
     "documents",
     "documents_of",
     "entity_token",
+    "late_interaction",
     "nearest_units",
     "postings",
     "quantise",

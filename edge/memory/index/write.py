@@ -90,7 +90,12 @@ def trace_units(connection: apsw.Connection, trace: int, titles: Callable[[int],
 
 
 def add_trace(
-    connection: apsw.Connection, trace: int, vector: Vector | None, line_vectors: Sequence[Vector], embedder: str
+    connection: apsw.Connection,
+    trace: int,
+    vector: Vector | None,
+    line_vectors: Sequence[Vector],
+    embedder: str,
+    word_signs: bytes = b"",
 ) -> None:
     """Make a trace findable. Its rows (trace, lines, utterances) are written already, in the same transaction.
 
@@ -100,17 +105,23 @@ def add_trace(
         vector: (d,) text embedding of the trace; None: found by words alone.
         line_vectors: of `search_units(…).units`, in order.
         embedder: key of the model that made the vectors.
+        word_signs: of its content words (`edge.memory.read_units`); empty: they are not compared one by one.
 
     Raises:
         ValueError: a vector is zero, not finite, or of another length than the embedder's.
     """
     _add_words(connection, trace)
     if vector is not None:
-        add_vectors(connection, trace, vector, line_vectors, embedder)
+        add_vectors(connection, trace, vector, line_vectors, embedder, word_signs)
 
 
 def add_vectors(
-    connection: apsw.Connection, trace: int, vector: Vector, line_vectors: Sequence[Vector], embedder: str
+    connection: apsw.Connection,
+    trace: int,
+    vector: Vector,
+    line_vectors: Sequence[Vector],
+    embedder: str,
+    word_signs: bytes = b"",
 ) -> None:
     """Store the vectors of a trace, replacing those of the same embedder.
 
@@ -118,7 +129,7 @@ def add_vectors(
         ValueError: as in `add_trace`.
     """
     key = _embedder(connection, embedder, len(vector))
-    for table in ("embedding", "signs"):
+    for table in ("embedding", "signs", "word_signs"):
         connection.execute(f"delete from {table} where trace = ? and embedder = ?", (trace, key))  # noqa: S608 - constants
     packed = []
     for unit, values in enumerate((vector, *line_vectors)):
@@ -128,6 +139,8 @@ def add_vectors(
         connection.execute("insert into embedding values(?, ?, ?, ?)", (trace, key, unit, quantised.tobytes()))
         packed.append(signs.tobytes())
     connection.execute("insert into signs values(?, ?, ?)", (trace, key, b"".join(packed)))
+    if word_signs:
+        connection.execute("insert into word_signs values(?, ?, ?)", (trace, key, word_signs))
 
 
 def remove_trace(connection: apsw.Connection, trace: int) -> None:
@@ -137,6 +150,7 @@ def remove_trace(connection: apsw.Connection, trace: int) -> None:
     connection.execute("delete from terms where trace = ?", (trace,))
     connection.execute("delete from embedding where trace = ?", (trace,))
     connection.execute("delete from signs where trace = ?", (trace,))
+    connection.execute("delete from word_signs where trace = ?", (trace,))
 
 
 def reindex_trace(connection: apsw.Connection, trace: int) -> None:

@@ -216,6 +216,7 @@ def _change(memory: apsw.Connection, user: str, part: Part, whole: Redaction) ->
     if changed:
         memory.execute("delete from embedding where trace = ?", (trace,))
         memory.execute("delete from signs where trace = ?", (trace,))
+        memory.execute("delete from word_signs where trace = ?", (trace,))
         memory.execute("update trace set embedder = '' where id = ?", (trace,))
         jobs.enqueue(memory, user, "embed", trace)
     jobs.enqueue(memory, user, jobs.RETRACE, trace, priority=jobs.AT_ONCE)

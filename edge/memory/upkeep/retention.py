@@ -262,6 +262,7 @@ def _without_detail(memory: apsw.Connection, trace: int) -> None:
     memory.execute("update observation set boxes = '[]' where trace = ?", (trace,))
     memory.execute("update decision set evidence = '{}' where trace = ?", (trace,))
     memory.execute("delete from embedding where trace = ? and unit > 0", (trace,))
+    memory.execute("delete from word_signs where trace = ?", (trace,))
     memory.execute(
         "update signs set bits = substr(bits, 1, (select (m.dimensions + 7) / 8 from text_embedder m where m.id = embedder))"
         " where trace = ?",

@@ -197,6 +197,13 @@ BASE: Final = (
         order="x.trace, x.embedder",
         identified=False,
     ),
+    Table(
+        "word_signs",
+        _TRACE,
+        {"trace": "trace", "embedder": "text_embedder"},
+        order="x.trace, x.embedder",
+        identified=False,
+    ),
     Table("visual", _TRACE, {"trace": "trace"}, order="x.trace", identified=False),
     Table("quiet", "x.camera in camera_in", {"camera": "camera"}, order="x.camera, x.hour", identified=False),
     Table(

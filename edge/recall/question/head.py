@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edge.errors import ModelError
-from edge.infer import ModelSpec, TextEmbedder, TokenStates
+from edge.infer import ModelSpec, TextEmbedder, TokenStates, unit_words
 from edge.types.evidence import Vector
 
 Array = NDArray[np.float32]
@@ -127,6 +127,14 @@ class Head:
         """
         read = self._states(text)
         return read.vector if read.vector is not None else self.embedder.embed([text])[0]
+
+    def read_words(self, text: str) -> tuple[tuple[str, ...], NDArray[np.float32]]:
+        """The content words of a text and what they mean there, as `TextEmbedder.read_words`.
+
+        Raises:
+            InferenceError: the embedder failed.
+        """
+        return unit_words(text, self._states(text))
 
     def moved(self, vector: Vector, context: Context) -> Vector:
         """A question's vector, moved towards what a memory says; (d,), L2-normalised."""

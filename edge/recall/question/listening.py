@@ -107,6 +107,9 @@ class _Asking:
     def key(self) -> str:
         return self._head.embedder.key
 
+    def read_words(self, text: str) -> tuple[tuple[str, ...], NDArray[np.float32]]:
+        return self._head.read_words(text)
+
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         vectors = [self._head.vector(text) for text in texts]
         if self._context is not None:

@@ -10,10 +10,10 @@ from datetime import tzinfo
 from enum import StrEnum
 
 from edge.errors import QuestionError
-from edge.recall.question.stop_words import ASKING_WORDS, FUNCTION_WORDS
 from edge.recall.question.time_words import DAYS, MONTHS
 from edge.recall.question.when import When, understand_when
 from edge.types.frequency import zipf
+from edge.types.stop_words import ASKING_WORDS, FUNCTION_WORDS
 from edge.types.vocabulary import labels_for
 
 

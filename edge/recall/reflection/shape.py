@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from edge.recall.question.stop_words import ASKING_WORDS, FUNCTION_WORDS
 from edge.recall.question.understand import Question, QuestionKind
 from edge.recall.question.when import Order
+from edge.types.stop_words import ASKING_WORDS, FUNCTION_WORDS
 
 # Verbs of everyday life that say what kind of thing is asked, never about whom: made by hand, from no set of questions.
 _VERBS: Final = frozenset(

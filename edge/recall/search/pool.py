@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import apsw
 import numpy as np
@@ -26,9 +26,9 @@ from edge.recall.search import ranking
 from edge.recall.search.ranking import Concept, Scores
 from edge.types.evidence import Vector
 
-CANDIDATES: Final = 160  # by the rough score; five times as many as are wanted, at least
+CANDIDATES: Final = 200  # by the rough score; five times as many as are wanted, at least
 ALONE: Final = 40  # by words alone, and by signs alone
-SHORT_LIST: Final = 80  # of the candidates whose int8 vectors are read; three times as many as are wanted, at least
+SHORT_LIST: Final = 120  # of the candidates whose int8 vectors are read; three times as many as are wanted, at least
 FINAL: Final = 24  # of these, all of whose units are read
 SAMPLE: Final = 128  # traces from which the mean and the spread of the nearest units are taken, at least
 _SAMPLED: Final = 8_192  # traces from which those of whole traces are taken, at least
@@ -38,6 +38,7 @@ PROMISING: Final = 16_384  # of these, so many by cells and age,
 _ALIKE: Final = 8_192  # so many by cells alone,
 _TELLING: Final = 4_096  # and so many by words and age
 _MANY: Final = 16_384  # traces of which every one is looked at for its own sake
+_REACH: Final = 3  # places to each side among which the moment next to one is: other cameras watch, too
 _KEPT: Final = 4_096  # traces of samples whose signs are in working memory
 _FIRST: Final = 1000.0  # more than any score
 
@@ -309,8 +310,9 @@ class Pool:
 
     def _exact(self, k: int) -> tuple[Scores, Scores, NDArray[np.int64]]:
         places = self.places
-        words = self._words[places].astype(np.float64)
-        scores = ranking.WORDS * ranking.standardise(words, *self._words_spread) + self._prior(places)
+        beside = self._beside(places)
+        words = self._with_borrowed(places, self._by_words_of(places), self._by_words_of(beside), beside)
+        scores = ranking.WORDS * words + self._prior(places)
         if self._near is not None:
             scores += self._near_weight * ranking.standardise(self._near.scores(self.corpus.traces[places]))
         if self._asked is None or not len(places):
@@ -332,22 +334,68 @@ class Pool:
             + ranking.WHOLE * self._scale.of(self._distances(places))
             + ranking.BEST * ranking.standardise(best, *moments)
         )
-        short = np.sort(ranking.best_first(nearly + self._ahead(places), max(SHORT_LIST, 3 * k)))
+        lent = self._scale.of(self._distances(beside.ravel())).reshape(beside.shape)
+        order = ranking.best_first(nearly + self._ahead(places), max(SHORT_LIST, 3 * k))
+        short = np.sort(order)
         which = np.stack([np.zeros(len(short), np.int64), units[short]], axis=1).ravel()
         exact = index.cosines(self._connection, vector, embedder, np.repeat(traces[short], 2), which).reshape(-1, 2).T
         final, known = np.full(len(places), -np.inf), np.full(len(places), np.nan)
         final[short] = (
             scores[short]
-            + ranking.WHOLE * ranking.standardise(exact[0], *self.moments[0])
+            + ranking.WHOLE
+            * self._with_borrowed(
+                places[short], ranking.standardise(exact[0], *self.moments[0]), lent[:, short], beside[:, short]
+            )
             + ranking.BEST * ranking.standardise(exact[1], *moments)
         )
         known[short] = exact[1]
+        if self._late is not None:
+            late = index.late_interaction(
+                self._connection, embedder, self._late.states, self._late.weights, traces[short]
+            )
+            # Over the same ones however many are wanted, so that more results begin with the same ones.
+            scale = _moments(late[np.searchsorted(short, order[:SHORT_LIST])])
+            final[short] += ranking.LATE * ranking.standardise(late, *scale)
         # The unit that is nearest by signs may not be so by its vector: of the best, all units are read.
         top = short[ranking.best_first(final[short] + self._ahead(places[short]), max(FINAL, k))]
         best, units[top] = index.nearest_units(self._connection, vector, embedder, traces[top])
         final[top] += ranking.BEST * (ranking.standardise(best, *moments) - ranking.standardise(known[top], *moments))
         known[top] = best
         return final, known, units
+
+    def _by_words_of(self, places: NDArray[np.int64]) -> Scores:
+        """Standardised scores by words, in the shape of the places."""
+        return ranking.standardise(self._words[places].astype(np.float64).ravel(), *self._words_spread).reshape(
+            places.shape
+        )
+
+    def _beside(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The visible moments before and after some on the same camera, by their places, the moment itself: none; (2, n)."""
+        corpus, found = self.corpus, np.stack([places, places])
+        for row, step in enumerate((-1, 1)):
+            for reach in range(1, _REACH + 1):
+                at = np.clip(places + step * reach, 0, self._count - 1)
+                gap = np.maximum(corpus.starts[at] - corpus.ends[places], corpus.starts[places] - corpus.ends[at])
+                fits = (corpus.cameras[at] == corpus.cameras[places]) & (gap <= ranking.NEIGHBOUR_GAP_S)
+                found[row] = np.where(fits & (found[row] == places), at, found[row])
+        return found
+
+    def _with_borrowed(
+        self, places: NDArray[np.int64], own: Scores, lent: NDArray[np.floating[Any]], beside: NDArray[np.int64]
+    ) -> Scores:
+        """Scores of moments with what short ones borrow from those beside them.
+
+        Args:
+            places: of the moments, (n,).
+            own: scores, (n,).
+            lent: scores of those beside them, (2, n).
+            beside: their places, of `_beside`.
+        """
+        there = beside != places
+        many = there.sum(axis=0)
+        mean = np.where(there, lent, 0.0).sum(axis=0) / np.maximum(many, 1)
+        share = np.where(many > 0, ranking.borrowed(self.corpus.lengths[places]), 0.0)
+        return np.asarray((1.0 - share) * own + share * mean)
 
     def _kept(self, embedder: str, traces: NDArray[np.int64]) -> index.Signs:
         """The signs of a sample, which stay in working memory."""

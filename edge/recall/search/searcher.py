@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import tzinfo
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import apsw
 import numpy as np
@@ -16,9 +16,10 @@ from edge.recall.question.understand import Question, rarity
 from edge.recall.question.when import prefer_hours
 from edge.recall.search import ranking
 from edge.recall.search.graph import Nearness, keys_of, relations_of
-from edge.recall.search.pool import Near, Pool
+from edge.recall.search.pool import Late, Near, Pool
 from edge.recall.search.ranking import Concept, Scores
 from edge.types.evidence import Vector
+from edge.types.stop_words import ASKING_WORDS
 from edge.types.vocabulary import everyday, plural
 
 
@@ -31,6 +32,14 @@ class Embedder(Protocol):
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """(n, d) float32, L2-normalised."""
+
+
+@runtime_checkable
+class ReadsWords(Protocol):
+    """An embedder that also says what each word of a question means in it."""
+
+    def read_words(self, text: str) -> tuple[tuple[str, ...], NDArray[np.float32]]:
+        """The content words as written; (m, d) their states, L2-normalised."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +121,7 @@ class Searcher:
             near = self._near(connection, question, where)
             pool = Pool(
                 connection, corpus, all_traces, concepts, prior, vector, key, k, first=first, near=near,
-                near_weight=self._graph,
+                near_weight=self._graph, late=self._late(question),
             )  # fmt: skip
             return self._hits(connection, pool, question, inside, k, neighbours=neighbours)
 
@@ -148,6 +157,15 @@ class Searcher:
 
     def _embed(self, question: Question) -> Vector | None:
         return None if self._embedder is None else self._embedder.embed([question.text])[0]
+
+    def _late(self, question: Question) -> Late | None:
+        """The words that are asked for as they are meant; None: nobody can read them."""
+        reader: object = self._embedder
+        if not isinstance(reader, ReadsWords):
+            return None
+        words, states = reader.read_words(question.text)
+        weights = [0.0 if word.lower() in ASKING_WORDS else rarity(word) for word in words]
+        return Late(states, np.array(weights)) if any(weights) else None
 
     def _prior(self, question: Question, corpus: index.Corpus, now: float) -> Callable[[NDArray[np.int64]], Scores]:
         """What speaks for visible traces, by their places, before any of them is read."""
