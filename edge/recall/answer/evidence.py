@@ -6,18 +6,14 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 
-import apsw
-import numpy as np
-
-from edge.memory import Store, index
+from edge.memory import index
 from edge.memory.tiers import timeline
 from edge.memory.tiers.timeline import Node
-from edge.recall.answer.occasions import Occasion, Seen, occasions
+from edge.recall.answer.sightings import Sightings
 from edge.recall.question.understand import Question
 from edge.recall.records import Level, Result
 from edge.recall.search.searcher import Hit
 from edge.types.records import (
-    EntityKind,
     Kind,
     ObservationRecord,
     TraceRecord,
@@ -30,21 +26,12 @@ from edge.types.records import (
 
 _PAGE = 500
 _PICTURED = 32  # the first so many traces of a node are looked through for a picture
-_LONGEST_TRACE_S = 3600.0  # what is described by others may be longer than our half minutes
 
 _Pictures = list[tuple[int, float]]  # id and UTC POSIX seconds
 
 
-class Evidence:
+class Evidence(Sightings):
     """Reads the memory as far as a question may see: what ended at or before `at`."""
-
-    def __init__(self, store: Store, at: float | None) -> None:
-        self.store = store
-        self.at = at
-
-    def seen(self, end: float) -> bool:
-        """Whether something that ended then may be used."""
-        return self.at is None or end <= self.at
 
     def _visible(self, trace: int, end: float) -> bool:
         """Whether what is in a trace may be used: once the whole trace has ended."""
@@ -203,57 +190,6 @@ class Evidence:
         ]
         return sorted(found, key=lambda words: (words.start, words.id), reverse=True)[:limit]
 
-    def people(self, start: float | None, end: float | None, entity: int | None = None) -> dict[int, list[Seen]]:
-        """Who was seen or heard in a span, and where, in the order of their first sighting."""
-        # With a span the way leads over its traces, with an entity over what it did: never over all there is.
-        traces = (
-            "select id from trace where camera in (select id from camera where user = ?1) and (?4 is null or end <= ?4)"
-            " and start > ?6 and start < ?7"
-        )
-        whose = "entity is not null" if entity is None else "entity = ?5"
-        among = f"and trace in ({traces})" if entity is None else ""
-        sql = (
-            "select s.entity, s.trace, s.start, s.end, s.gone from (select entity, start, end, trace,"  # noqa: S608 - constants
-            f" coalesce(json_extract(detail, '$.left'), 0) gone from observation where {whose} and start between ?6 and ?8 {among}"
-            " union all select speaker, start, end, trace, 0 from utterance"
-            f" where {whose.replace('entity', 'speaker')} and start between ?6 and ?8 {among}"
-            ") s join trace t on t.id = s.trace join camera c on c.id = t.camera where +c.user = ?1"
-            " and (?2 is null or s.end > ?2) and (?3 is null or s.start < ?3) and (?4 is null or t.end <= ?4)"
-            " and (?5 is null or s.entity = ?5) and t.start > ?6 and t.start < ?7 order by s.start, s.trace"
-        )
-        since = -math.inf if start is None else start - _LONGEST_TRACE_S
-        until = math.inf if end is None else end
-        found: dict[int, list[Seen]] = {}
-        for who, trace, first, last, gone in self.store.rows(
-            sql, (self.store.user, start, end, self.at, entity, since, until, min(until, self.at or math.inf))
-        ):
-            found.setdefault(who, []).append(Seen(trace, first, last, gone=bool(gone)))
-        return found
-
-    def lately(self, entity: int, until: float | None, many: int) -> float | None:
-        """The time from which on somebody was seen and heard about so many times before another (UTC POSIX seconds).
-
-        None: not so often.
-        """
-        bound = min(math.inf if until is None else until, math.inf if self.at is None else self.at)
-        found = [
-            self.store.rows(
-                f"select start from {table} where {whose} = ? and start <= ? order by start desc limit 1 offset ?",  # noqa: S608 - constants
-                (entity, bound, many),
-            )
-            for table, whose in (("observation", "entity"), ("utterance", "speaker"))
-        ]
-        return max((float(rows[0][0]) for rows in found if rows), default=None)
-
-    def occasions(self, sightings: Sequence[Seen]) -> list[Occasion]:
-        """Sightings joined where nothing lies between them."""
-        if not sightings:
-            return []
-        start, end = min(seen.start for seen in sightings), max(seen.end for seen in sightings)
-        with self.store.reading() as connection:
-            between = self._visible_traces(connection, start - 1, end + 1)
-        return occasions(sightings, between)
-
     def next_to(self, trace: int, step: int) -> TraceRecord | None:
         """The trace before (-1) or after (1) one, on the same camera; None: there is none that may be seen."""
         around = self.store.neighbours(trace, 1)
@@ -263,50 +199,6 @@ class Evidence:
     def labels_of(self, trace: int) -> set[str]:
         """The classes of what is seen in a trace."""
         return {seen.label for seen in self.store.observations(trace=trace, limit=_PAGE) if not _perhaps(seen)}
-
-    def kinds(self, entities: Iterable[int]) -> dict[int, EntityKind]:
-        """What entities are."""
-        wanted = set(entities)
-        return {person.id: person.kind for person in self.store.entities() if person.id in wanted}
-
-    def unrecognised(self, start: float | None, end: float | None) -> int:
-        """The most people without an identity that were in one trace of a span."""
-        rows = self.store.rows(
-            "select count(*) from observation o join trace t on t.id = o.trace join camera c on c.id = t.camera"
-            " where c.user = ?1 and o.label = 'person' and o.entity is null and (?2 is null or o.end > ?2)"
-            " and (?3 is null or o.start < ?3) and (?4 is null or t.end <= ?4) and o.start > ?5 group by o.trace order by 1 desc limit 1",
-            (self.store.user, start, end, self.at, -math.inf if start is None else start - _LONGEST_TRACE_S),
-        )
-        return int(rows[0][0]) if rows else 0
-
-    def extent(self) -> tuple[float, float] | None:
-        """From when to when there is anything that may be seen."""
-        with self.store.reading() as connection:
-            seen = self._visible_traces(connection, None, None)
-        return (float(seen.starts.min()), float(seen.ends.max())) if len(seen.traces) else None
-
-    def recorded(self, start: float | None, end: float | None) -> bool:
-        """Whether anything of a span may be seen."""
-        with self.store.reading() as connection:
-            return len(self._visible_traces(connection, start, end).traces) > 0
-
-    def mentioned(self, words: str) -> bool:
-        """Whether any of some words occurs in what may be seen."""
-        with self.store.reading() as connection:
-            seen = self._visible_traces(connection, None, None)
-            if not len(seen.traces):
-                return False
-            first, last = int(seen.traces[0]), int(seen.traces[-1])
-            for term in index.tokens(connection, words):
-                found, _ = index.documents(connection, term, first, last, len(seen.traces))
-                if np.isin(found, seen.traces).any():
-                    return True
-        return False
-
-    def _visible_traces(self, connection: apsw.Connection, start: float | None, end: float | None) -> index.Corpus:
-        all_traces = self.store.columns(connection, None)
-        where = index.Filter(self.store.user, start, end, self.at)
-        return index.corpus_of(all_traces, index.visible(connection, all_traces, where))
 
     def parts(self, level: Level, hits: Sequence[Hit], question: Question, entities: Sequence[int]) -> list[Result]:
         """The utterances, observations or people of the traces that were found, best first.

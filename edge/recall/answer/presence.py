@@ -159,8 +159,7 @@ class Presence(Ground):
 
     def _person_occasions(self, question: Question) -> Answer:
         entity = question.people[0]
-        sightings = self._evidence.people(question.when.start, question.when.end, entity).get(entity, [])
-        found: list[Occasion] = self._evidence.occasions(sightings)
+        found: list[Occasion] = self._evidence.times(entity, question.when.start, question.when.end)
         results = [result for one in found[-LISTED:] for result in self._in_trace(entity, one.traces[0])]
         verb = "heard" if self._evidence.kinds([entity]).get(entity) is EntityKind.VOICE else "saw"
         return self._occasions(question, f"You {verb} {self._title(entity)}", found, results[::-1])

@@ -226,8 +226,7 @@ class Reflex(Knowing):
             seen = self._evidence.observations(target, None, question.when.start, question.when.end, limit=TOGETHER)
             found = self._evidence.occasions([Seen(one.trace, one.start, one.end) for one in seen])
         elif question.people:
-            sightings = self._evidence.people(question.when.start, question.when.end, question.people[0])
-            found = self._evidence.occasions(sightings.get(question.people[0], []))
+            found = self._evidence.times(question.people[0], question.when.start, question.when.end)
         else:
             hits = self._find(replace(question, text=what), 10).hits
             return [hit.trace for hit in hits if hit.matched >= MATCHED]
