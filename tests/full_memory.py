@@ -67,6 +67,7 @@ def _live(store: Store, fading: bool) -> Cast:
                 words = ["My favourite dish is marzipan.", "So it is."]
                 store.commit(_seen(DAY * day + 10 + part, [anna, third], words, camera=ATTIC))
         work(store)
+        store.transact(lambda memory: _note(memory, store.user, anna))
         store.transact(lambda memory: memory.execute("update trace set ingested = end") and None)
         days = (utc_now() - (START + 40 * DAY * 6)) / 86_400
         store.set_name(marta, "Marta")  # so that what she is in stays

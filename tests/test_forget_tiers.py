@@ -113,6 +113,9 @@ def test_what_was_shown_goes_and_the_rest_is_whole(
         shown = dict(planned.counts)
         assert {what: before[what] - after[what] for what in after} == {what: shown[what] for what in after}
         assert not planned.empty
+        if planned.target.camera == "attic":
+            noted = "select at from fact_statement where source = 'model' and at < ?"
+            assert store.rows(noted, (START + 40.0 * 2160 * 6,)) == [], "what a model noted there"
         assert store.integrity() == []
         work(store)
         assert store.integrity() == []

@@ -268,7 +268,9 @@ def test_a_phone_publishes_shows_asks_pauses_and_comes_back_after_a_restart(stor
             )
             seen = [{"anchor": "a1", "label": "person", "name": "Anna", "score": 0.9, "box": [0, 0, 1, 1]}]
             first.events.publish("sight", "hall", {"width": 480, "height": 360, "in_view": seen})
-            first.events.publish("notice", None, {"id": "a3", "text": "You have left your cup."})  # comes twice, is shown once
+            first.events.publish(
+                "notice", None, {"id": "a3", "text": "You have left your cup."}
+            )  # comes twice, is shown once
             until(page, lambda: page.locator("#moments li").count() == 1, 3, "the moment")
             assert "Anna drank a coffee." in page.locator("#moments").inner_text()
             assert page.locator("#in-view").inner_text() == "In view: Anna"

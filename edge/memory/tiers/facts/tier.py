@@ -410,6 +410,11 @@ def forget_people(memory: apsw.Connection, people: Iterable[int]) -> None:
         memory.execute("delete from fact_tally where what = ?", (what,))
         for (one,) in found:
             derive_counted(memory, one)
+        spoken = (f"{{{{{who}}}}}", f"{{{{{who}:")  # what a model noted of others may tell of them
+        told = fetch(memory, "select id, subject from fact_statement where instr(text, ?1) or instr(text, ?2)", spoken)
+        memory.executemany("delete from fact_statement where id = ?", [(number,) for number, _ in told])
+        for one in sorted({one for _, one in told}):
+            derive_said(memory, one)
 
 
 def forget_faded(memory: apsw.Connection, nodes: Iterable[int]) -> None:
@@ -431,10 +436,10 @@ def forget_faded(memory: apsw.Connection, nodes: Iterable[int]) -> None:
             memory.execute("update fact_subject set observations = observations - ? where id = ?", (moments, one))
         memory.execute("delete from fact_tally where camera = ? and hour = ?", (camera, hour))
         begin = hour * HOUR_S - clock_offset(memory)
-        lost = fetch(
+        lost = fetch(  # of what a model noted, the last moment that it read was then
             memory,
-            "select id, subject from fact_statement where trace is null and source = ? and at >= ? and at < ?",
-            (SAID, begin, begin + HOUR_S),
+            "select id, subject from fact_statement where trace is null and at >= ? and at < ?",
+            (begin, begin + HOUR_S),
         )
         memory.executemany("delete from fact_statement where id = ?", [(number,) for number, _ in lost])
         for _, one in lost:
