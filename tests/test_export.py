@@ -23,8 +23,10 @@ from edge.memory.upkeep.tables import BASE, DERIVED, INTERNAL
 from edge.settings import MemorySettings
 from edge.types.drafts import CommitDraft, NewEntity, SourceProgress
 from edge.types.records import EntityKind, Kind, NameSource, mention
+from tests import full_memory
 from tests.corrections_support import Scene, Sight, commit
 from tests.memory_support import SEGMENT_S, START, picture, replayed, segment, source
+from tests.store_faults import derived, unlike
 
 SETTINGS = MemorySettings()
 Change = Callable[[Path], None]
@@ -414,3 +416,17 @@ def test_an_export_is_there_whole_or_not_at_all(full: Path, tmp_path: Path) -> N
     exporting.export(full, SETTINGS, tmp_path / "x.zip")
     assert (tmp_path / "x.zip").stat().st_mode & 0o077 == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["there", "x.zip"]
+
+
+def test_what_is_derived_is_made_again_the_same(tmp_path: Path) -> None:
+    full_memory.fill(tmp_path / "full", fading=False)
+    with Store.open(tmp_path / "full") as store:
+        full_memory.work(store)
+    exporting.export(tmp_path / "full", SETTINGS, tmp_path / "x")
+    load(tmp_path / "again", tmp_path / "x")
+    with Store.open(tmp_path / "full") as full, Store.open(tmp_path / "again") as again:
+        full_memory.work(again)
+        one, other = derived(full), derived(again)
+        empty = {table for table, rows in one.items() if not rows}
+        assert empty <= {"block", "block_signs", "block_cells", "posting", "faded", "graph_kept"}, empty
+        assert one == other, unlike(one, other)
