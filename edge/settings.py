@@ -182,9 +182,9 @@ class RecallSettings(_Room):
         1000, ge=0, description="so many questions are kept for a judgement of their answers, the latest; 0: none"
     )
     head: Literal["off", "rules", "find", "move"] = Field(
-        "move",
+        "find",
         description="how an input is taken: off: as it is; rules: the question in it is found by rules; find: by the reflex"
-        " head; move: the head also moves the question's vector",
+        " head; move: the head also moves the question's vector (measured: a little worse with words compared one by one)",
     )
 
 
