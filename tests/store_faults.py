@@ -386,6 +386,7 @@ class World:
             self.committed.add(about)
         elif what == "forget":
             self.forgotten = max(self.forgotten, about)
+            self.attic = {one for one in self.attic if one >= about}
         elif what == "name":
             self.name = about
         elif what == "import":
@@ -429,7 +430,7 @@ class _Child:
             about = {
                 "commit": self.next_segment(),
                 "name": f"Name {self.dice.randrange(10**6)}",
-                "forget": self.oldest() + 1,
+                "forget": self.oldest() + (self.oldest() + 1 < self.next_segment() - 3),
                 "attic": self.dice.randrange(10**5),
                 "retention": self.dice.randrange(10**5),
             }
@@ -484,8 +485,7 @@ class _Child:
         _thin(self.store, START + self.about * SEGMENT_S)
 
     def forget(self) -> None:
-        if self.about < self.next_segment() - 3:
-            _forget(self.store, START + self.about * SEGMENT_S)
+        _forget(self.store, START + self.about * SEGMENT_S)
 
 
 def _live(folder: str, seed: int, said: Connection) -> None:
@@ -563,7 +563,7 @@ def look(world: World) -> None:
         for trace in store.traces(camera=CAMERA, limit=2):
             assert all(store.key_frame(number).width == 160 for number in trace.key_frames)
         attic = {round((one.start - START) / SEGMENT_S) for one in store.traces(camera=ATTIC, limit=10**6)}
-        kept = world.attic if what != "retention" else {one for one in world.attic if one >= about}
+        kept = world.attic if what not in ("retention", "forget") else {one for one in world.attic if one >= about}
         assert kept <= attic <= world.attic | ({about} if what == "attic" else set()), world.doing
         world.attic = attic
         imported = len(store.traces(camera=OTHER.camera, limit=100))
