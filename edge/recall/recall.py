@@ -13,7 +13,7 @@ from edge.memory import Store, index
 from edge.memory.tiers.experience import AnswerRecord
 from edge.reason import Reasoner
 from edge.recall.agent import Agents
-from edge.recall.answer.choices import choose
+from edge.recall.answer.choices import choose, with_choices
 from edge.recall.answer.evidence import Evidence, spoken
 from edge.recall.answer.reflex import Reflex
 from edge.recall.batch import Query, Ranked
@@ -169,25 +169,36 @@ class Recall:
         """
         return self.tools.evidence(item)
 
-    def rank(self, query: Query, k: int) -> Ranked:
+    def rank(self, query: Query, k: int, *, by_choices: bool = False) -> Ranked:
         """Rank traces for one query of a batch.
+
+        Args:
+            query: with choices, one of them is chosen.
+            k: how many traces.
+            by_choices: rank by what the choices say, too; else by the question alone, and by the choices only to choose.
 
         Raises:
             QuestionError: the question is empty or too long.
+            InferenceError: the embedder failed.
         """
         began = time.perf_counter()
         known = self._known(query.at)
         asked = self._understand(self._listener.hear(query.question).text, query.at, query.zone, known)
         searcher = Searcher(self.store, self._listener.turn(query.at).embedder, query.zone, graph=self._graph)
         where = index.Filter(self.store.user, before=query.at)
-        found = searcher.find(asked, where, query.at, k, neighbours=True)
-        texts = self._texts([hit.trace for hit in found.hits])
         choices = {
             letter: self._understand(text, query.at, query.zone, known)
             for letter, text in query.choices.items()
             if text.strip()
         }
-        choice = choose(self.store, searcher, found, asked, choices) if choices else None
+        choice, found = None, None
+        if choices:
+            for_all = searcher.find(with_choices(asked, choices), where, query.at, k, neighbours=True)
+            choice = choose(self.store, searcher, self._embedder, for_all, asked, choices)
+            found = for_all if by_choices else None
+        if found is None:
+            found = searcher.find(asked, where, query.at, k, neighbours=True)
+        texts = self._texts([hit.trace for hit in found.hits])
         rows = tuple(
             (public_id(Kind.TRACE, hit.trace), Level.TRACE.value, hit.start, hit.end, hit.score, texts[hit.trace])
             for hit in found.hits

@@ -1,9 +1,10 @@
 """Replay a week of one person's life and find the evidence for questions about it, against plain baselines.
 
-`python -m tools.bench.egolife [--shared DIR] [--home DIR]`. The data are EgoLife (Yang et al. 2025), converted and scored by
-the scripts that lie beside them; they are not part of this project (REFLECTWORLD_SHARED names their folder). With `--home`,
-the memory is kept and a second run only asks. Last, 40 questions written by hand say how often an answer is given or refused:
-20 about what happens in that week, 20 about what does not.
+`python -m tools.bench.egolife [--shared DIR] [--home DIR] [--without PART… | --ablate]`. The data are EgoLife (Yang et al.
+2025), converted and scored by the scripts that lie beside them; they are not part of this project (REFLECTWORLD_SHARED names
+their folder). With `--home`, the memory is kept and a second run only asks; `--ablate` asks once with all and once without each
+part. Last, 40 questions written by hand say how often an answer is given or refused: 20 about what happens in that week, 20 about
+what does not.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from edge.app import build_text_embedder
+from edge.app import build_head, build_text_embedder
 from edge.app.replay import replay
 from edge.capture import DescribedFile
 from edge.clock import parse_instant
@@ -28,6 +30,7 @@ from edge.infer import Catalog, Runtime
 from edge.memory import Store
 from edge.recall import Recall, read_queries, to_line
 from edge.settings import load_settings
+from tools.bench.without import PARTS, Without
 
 # Of the evaluation's README: the same 250 questions and scorer, question text only.
 BASELINES = {
@@ -60,6 +63,8 @@ def main() -> None:
     parser.add_argument("--shared", type=Path, default=Path(os.environ.get("REFLECTWORLD_SHARED", "../shared")))
     parser.add_argument("--home", type=Path, help="keep the memory here")
     parser.add_argument("--k", type=int, default=50, help="results a question (default 50)")
+    parser.add_argument("--without", choices=PARTS, action="append", default=[], help="leave this out of retrieval")
+    parser.add_argument("--ablate", action="store_true", help="ask once with everything and once without each part")
     options = parser.parse_args()
     evaluation = options.shared / "eval"
     if not (evaluation / "egolife").is_dir():
@@ -67,12 +72,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         run(sys.executable, str(evaluation / "egolife_convert.py"), str(work))
-        bench(evaluation, work, options.home or work / "home", options.k)
+        ways = [[], *([part] for part in PARTS)] if options.ablate else [options.without]
+        bench(evaluation, work, options.home or work / "home", options.k, ways)
 
 
-def bench(evaluation: Path, work: Path, home: Path, k: int) -> None:
+def bench(evaluation: Path, work: Path, home: Path, k: int, ways: list[list[str]]) -> None:
     settings = load_settings(home)
-    embedder = build_text_embedder(Catalog.load(settings.infer), Runtime(settings.infer))
+    catalog = Catalog.load(settings.infer)
+    embedder = build_text_embedder(catalog, Runtime(settings.infer))
+    head = build_head(catalog, embedder)
     file = DescribedFile(work / "segments.jsonl")
     began = time.perf_counter()
     with Store.open(home, settings.memory, user=settings.user) as store:
@@ -82,33 +90,43 @@ def bench(evaluation: Path, work: Path, home: Path, k: int) -> None:
     print(
         f"replay: {report.segments} segments in {took:.0f} s ({report.resumed} were there), {size / 1e6:.0f} MB on disk"
     )
+    queries = [query for _, query in read_queries(work / "queries.jsonl") if not isinstance(query, str)]
+    measured: dict[str, str] = {}
     with Store.open(home, settings.memory, user=settings.user, readonly=True) as store:
-        recall = Recall(store, embedder, settings.recall)
-        ranked = work / "ranked.jsonl"
-        queries = [query for _, query in read_queries(work / "queries.jsonl") if not isinstance(query, str)]
-        recall.rank(queries[0], k)  # warm
-        with ranked.open("wb") as sink:
-            for query in queries:
-                sink.write(to_line(query, recall.rank(query, k)))
-        show(run(sys.executable, str(evaluation / "score.py"), str(work / "queries.jsonl"), str(ranked)), len(queries))
-        at = parse_instant("2025-01-09T09:00:00")
-        given = sum(recall.ask(question, at).found for question in THERE)
-        refused = sum(not recall.ask(question, at).found for question in NOT_THERE)
+        for without in ways:
+            recall = Without(store, embedder, settings.recall, head=head, without=without)
+            ranked = work / "ranked.jsonl"
+            recall.rank(queries[0], k)  # warm
+            with ranked.open("wb") as sink:
+                for query in queries:
+                    sink.write(to_line(query, recall.rank(query, k)))
+            name = f"without {', '.join(without)}" if without else "this memory"
+            measured[name] = run(sys.executable, str(evaluation / "score.py"), str(work / "queries.jsonl"), str(ranked))
+        show(measured, len(queries))
+        if "this memory" in measured:
+            answers(Without(store, embedder, settings.recall, head=head))
+
+
+def answers(recall: Recall) -> None:
+    at = parse_instant("2025-01-09T09:00:00")
+    given = sum(recall.ask(question, at).found for question in THERE)
+    refused = sum(not recall.ask(question, at).found for question in NOT_THERE)
     print(f"answers: given to {given} of {len(THERE)} questions about what is there,")
     print(f"         refused to {refused} of {len(NOT_THERE)} about what is not")
 
 
-def show(scored: str, queries: int) -> None:
-    total = next(line for line in scored.splitlines() if line.startswith("ALL"))
-    ours = dict(part.split("=") for part in total.replace("= ", "=").split() if "=" in part)
+def show(measured: Mapping[str, str], queries: int) -> None:
     table = Table(box=box.SIMPLE_HEAD, title=f"evidence of {queries} questions, % (same data, same scorer)")
-    for column in ("retriever", *MEASURES):
+    for column in ("retriever", *MEASURES, "choice"):
         table.add_column(column, justify="left" if column == "retriever" else "right")
     for name, values in BASELINES.items():
-        table.add_row(name, *(f"{value:.1f}" for value in values))
-    table.add_row("this memory", *(ours[measure] for measure in MEASURES), style="bold")
+        table.add_row(name, *(f"{value:.1f}" for value in values), "")
+    for name, scored in measured.items():
+        total = next(line for line in scored.splitlines() if line.startswith("ALL"))
+        ours = dict(part.split("=") for part in total.replace("= ", "=").split() if "=" in part)
+        table.add_row(name, *(ours.get(measure, "") for measure in (*MEASURES, "mc")), style="bold")
     Console(width=110).print(table)
-    print(scored)
+    print(next(iter(measured.values())))
 
 
 def run(*command: str) -> str:
