@@ -27,11 +27,11 @@ from edge.recall.search.ranking import Concept, Scores
 from edge.types.evidence import Vector
 
 CANDIDATES: Final = 200  # by the rough score; five times as many as are wanted, at least
-ALONE: Final = 40  # by words alone, and by signs alone
+ALONE: Final = 20  # by words alone, and by signs alone
 SHORT_LIST: Final = 120  # of the candidates whose int8 vectors are read; three times as many as are wanted, at least
 FINAL: Final = 24  # of these, all of whose units are read
 SAMPLE: Final = 128  # traces from which the mean and the spread of the nearest units are taken, at least
-_SAMPLED: Final = 8_192  # traces from which those of whole traces are taken, at least
+_SAMPLED: Final = 4_096  # traces from which those of whole traces are taken, at least
 _STEP: Final = 64  # of a larger memory the prior is taken at every so many traces: half an hour
 LARGE: Final = 131_072  # traces from which on not all are compared: a few months of half minutes of waking days
 PROMISING: Final = 16_384  # of these, so many by cells and age,
@@ -329,12 +329,13 @@ class Pool:
             vector, index.stored_signs(self._connection, embedder, traces.tolist()), traces
         )
         best = cosines[np.nan_to_num(differ, nan=len(vector) + 1).astype(np.int64)]
+        lent = self._scale.of(self._distances(beside.ravel())).reshape(beside.shape)
+        whole = self._scale.of(self._distances(places)).astype(np.float64)
         nearly = (
             scores
-            + ranking.WHOLE * self._scale.of(self._distances(places))
+            + ranking.WHOLE * self._with_borrowed(places, whole, lent, beside)
             + ranking.BEST * ranking.standardise(best, *moments)
         )
-        lent = self._scale.of(self._distances(beside.ravel())).reshape(beside.shape)
         order = ranking.best_first(nearly + self._ahead(places), max(SHORT_LIST, 3 * k))
         short = np.sort(order)
         which = np.stack([np.zeros(len(short), np.int64), units[short]], axis=1).ravel()
