@@ -13,11 +13,11 @@ from typing import Final
 
 from edge.recall.question.head import Head
 
-# An input of so many words or fewer is a question by itself, with the “hey” before it.
-SHORT: Final = 10
 # Fewer words than this are not worth leaving out: “hey, could you”.
 SPARE: Final = 5
-# What the rules leave whole: a question may well have a sentence or a clause before it.
+# An input of so many words or fewer is a question by itself: it may have a sentence or a clause before it that it needs.
+SHORT: Final = 20
+# What the rules leave whole, which see less.
 LONG: Final = 30
 # So much likelier (natural logarithm) must a part be than the whole, or nothing is cut. Set on made-up questions that stand
 # alone, of which at most one in a hundred may lose a word (`python -m tools.head.train`).
