@@ -148,7 +148,7 @@ def scene(
         key_frames=(KeyFrameDraft(start + 2, noise(number), tuple(anchors)),),
         vector=direction(40_000 + number),
         line_vectors=(direction(50_000 + number),),
-        word_signs=bytes([number % 251]) * 48,
+        word_signs=np.random.default_rng(70_000 + number).bytes(48),
         embedder=TEXTS,
     )
 

@@ -122,9 +122,10 @@ def work(store: Store) -> None:
 
 
 def vectors(store: Store, person: int) -> list[bytes]:
-    """What moments looked like in which somebody was."""
-    sql = "select v.vector, v.bits from visual v join participation p on p.trace = v.trace where p.entity = ?"
-    return [bytes(blob) for row in store.rows(sql, (person,)) for blob in row]
+    """What moments looked like in which somebody was, and the signs of the words in them."""
+    looks = "select v.vector, v.bits from visual v join participation p on p.trace = v.trace where p.entity = ?"
+    words = "select w.bits from word_signs w join participation p on p.trace = w.trace where p.entity = ?"
+    return [bytes(blob) for sql in (looks, words) for row in store.rows(sql, (person,)) for blob in row]
 
 
 def empty_tables(store: Store) -> list[str]:
