@@ -38,7 +38,7 @@ from edge.perceive.describe_words import (
 from edge.perceive.geometry import area
 from edge.types.evidence import SegmentEvidence, Track
 from edge.types.records import LineDraft
-from edge.types.vocabulary import counted
+from edge.types.vocabulary import NOTHING_AT_ALL, NOTHING_IN_VIEW, counted
 
 _TOGETHER_S = 1.0  # what appears within this long is told in one line, s
 _NOT_ENGLISH = "there was speech that is not English"
@@ -81,7 +81,7 @@ def _summary(scene: Scene) -> list[str]:
     if seen or heard:
         unseen = ["nothing was recognised in view"] if not seen and scene.evidence.key_frames else []
         return [*seen, *unseen, *heard]
-    return ["A view with nothing recognised" if scene.evidence.key_frames else "Nothing was recognised"]
+    return [NOTHING_IN_VIEW if scene.evidence.key_frames else NOTHING_AT_ALL]
 
 
 def _people(scene: Scene) -> list[str]:

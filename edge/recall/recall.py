@@ -14,6 +14,7 @@ from edge.memory.tiers.experience import AnswerRecord
 from edge.reason import Reasoner
 from edge.recall.agent import Agents
 from edge.recall.answer.choices import choose, with_choices
+from edge.recall.answer.courtesy import courtesy
 from edge.recall.answer.evidence import Evidence, spoken
 from edge.recall.answer.reflex import Reflex
 from edge.recall.batch import Query, Ranked
@@ -87,6 +88,9 @@ class Recall:
         now = self._now() if at is None else at
         heard = self._listener.hear(question)
         asked = self._understand(heard.text, at, self._zone)
+        polite = None if overheard else courtesy(asked.text)
+        if polite is not None:
+            return Answer(asked.text, asked.kind, polite, found=False, rounds=0)
         turn = self._listener.turn(now)
         act = turn.act(asked.text)
         if overheard and act is not None and act.speak < SPEAK:

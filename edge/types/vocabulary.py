@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,3 +204,13 @@ def counted(label: str, count: int) -> str:
     if count == 1:
         return noun.one if noun and noun.one else f"{article(everyday(label))} {everyday(label)}"
     return f"{number(count)} {noun.many if noun and noun.many else plural(label)}"
+
+
+# What a moment is said to show in which nothing was recognised: with a picture of it, and without one.
+NOTHING_IN_VIEW: Final = "A view with nothing recognised"
+NOTHING_AT_ALL: Final = "Nothing was recognised"
+
+
+def tells_nothing(text: str) -> bool:
+    """Whether the text of a moment says no more than that nothing was recognised."""
+    return text.rstrip(". ") in {NOTHING_IN_VIEW, NOTHING_AT_ALL, ""}

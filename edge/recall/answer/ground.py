@@ -9,7 +9,7 @@ from edge.clock import to_local
 from edge.memory import index
 from edge.memory.tiers.timeline import Node
 from edge.memory.tiers.timeline.extract import Sentence, extract
-from edge.recall.answer.evidence import Evidence
+from edge.recall.answer.evidence import Evidence, spoken
 from edge.recall.answer.occasions import Occasion
 from edge.recall.answer.phrases import listed, quoted, say_days, say_span, say_time, sentence, times
 from edge.recall.question.understand import Question, QuestionKind, rarity
@@ -18,6 +18,7 @@ from edge.recall.records import Answer, Result
 from edge.recall.search.searcher import Found, Hit, Searcher
 from edge.settings import RecallSettings
 from edge.types.records import ObservationRecord, UtteranceRecord, mentioned, render
+from edge.types.vocabulary import tells_nothing
 
 # A trace supports an answer when it holds this share of the question's words by weight, or when its best unit is this near
 # and no word of the question is foreign to the memory. Set on 40 questions written by hand about a week of somebody's life:
@@ -190,12 +191,14 @@ class Ground:
         if sum(node.traces for node in nodes) > LISTED:
             return self._hold(question, self._story(nodes), [self._evidence.node(node, 0.0) for node in nodes])
         until = min((b for b in (question.when.end, self._evidence.at) if b is not None), default=None)
-        records = self._evidence.store.traces(since=question.when.start, until=until, limit=500)
-        records = [record for record in reversed(records) if self._evidence.seen(record.end)]
+        newest = question.when.order is not Order.FIRST
+        records = self._evidence.store.traces(since=question.when.start, until=until, limit=500, newest_first=newest)
+        records = [record for record in records[:: -1 if newest else 1] if self._evidence.seen(record.end)]
         if not records:
             return self._lack(question, f"Nothing was recorded{self._span(question)}.")
+        records = [record for record in records if not tells_nothing(record.text or spoken(record))] or records
         if not question.when.binds:
-            records = records[-LISTED:]
+            records = records[-LISTED:] if newest else records[:LISTED]
         step = max(len(records) / LISTED, 1.0)
         chosen = [records[int(place * step)] for place in range(min(LISTED, len(records)))]
         results = [self._evidence.trace(record, 0.0) for record in chosen]

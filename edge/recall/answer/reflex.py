@@ -6,6 +6,7 @@ Nothing is said that no stored row says. Each kind of question has its own way; 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -15,7 +16,7 @@ from edge.recall.answer.known import Knowing
 from edge.recall.answer.occasions import Seen
 from edge.recall.answer.phrases import listed, say_span, sentence
 from edge.recall.question.understand import SAYING, Question, QuestionKind
-from edge.recall.question.when import Order
+from edge.recall.question.when import Order, understand_when
 from edge.recall.records import Answer
 from edge.types.records import ObservationRecord, TraceRecord
 from edge.types.vocabulary import article, counted, everyday, plural
@@ -25,6 +26,21 @@ _OFTEN = re.compile(r"\bhow often\b|\btimes\b|\bhow frequently\b", re.IGNORECASE
 _ANYBODY = re.compile(r"\b(?:any|some)(?:one|body)\b|\bpeople\b", re.IGNORECASE)
 _SPEAKING = re.compile(rf"\b(?:{SAYING}|speaking|heard?)\b", re.IGNORECASE)
 _PEOPLE = re.compile(r"\b(?:people|persons|men|women)\b", re.IGNORECASE)
+_SOMEBODY = re.compile(r"\b(?:(?:any|some)(?:one|body)|person|people)\b", re.IGNORECASE)
+_SUMMARY = re.compile(
+    r"\b(?:summar(?:y|i[sz]e)|recap|sum up|overview)\b|^\W*(?:please )?(?:tell me|what) about (?:the|my|our) day\b"
+    r"|\bhow was (?:the|my|our) day\b",
+    re.IGNORECASE,
+)
+_OF_A_SUMMARY = frozenset(
+    ("summary", "summarise", "summarize", "recap", "sum", "overview", "day", "give", "short", "brief")
+)
+_THE_DAY = re.compile(r"\b(?:the|my|our|this) day\b", re.IGNORECASE)
+_EVERYBODY = re.compile(
+    r"^\W*(?:please )?(?:list|name|show)\b.*\b(?:everybody|everyone|people|persons)\b", re.IGNORECASE
+)
+_OBJECTS = re.compile(r"\b(?:things|objects)\b", re.IGNORECASE)
+_OF_OBJECTS = frozenset(("list", "name", "show", "things", "objects", "thing", "object", "kinds", "kind"))
 
 
 class Reflex(Knowing):
@@ -32,6 +48,7 @@ class Reflex(Knowing):
 
     def answer(self, question: Question) -> Answer:
         """Answer, or say what is lacking."""
+        question = self._plainly(question)
         missing = self._nothing_there(question) or self._unknown_person(question)
         if missing:
             return self._lack(question, missing)
@@ -45,6 +62,22 @@ class Reflex(Knowing):
             QuestionKind.WHAT: self._who_or_what,
         }
         return self._from_facts(question) or ways[question.kind](question) or self._by_search(question)
+
+    def _plainly(self, question: Question) -> Question:
+        """A wish for a summary or for everybody as the question that it is: “what happened today?”, “who was there?”."""
+        if question.kind is not QuestionKind.WHAT:
+            return question
+        if _SUMMARY.search(question.text):
+            when = question.when
+            if not when.binds and _THE_DAY.search(question.text):
+                today = understand_when("today", self._now, self._zone)
+                when = replace(when, start=today.start, end=today.end)
+            words = tuple(word for word in question.words if word.lower() not in _OF_A_SUMMARY)
+            return replace(question, when=when, words=words)
+        if _EVERYBODY.search(question.text):
+            words = tuple(word for word in question.words if word.lower() not in {"list", "show"})
+            return replace(question, kind=QuestionKind.WHO, words=words)
+        return question
 
     # -- what is lacking ----------------------------------------------------------------------------------------------
 
@@ -98,9 +131,35 @@ class Reflex(Knowing):
                 found = self._about(question, self._content(question), ())
                 return self._quote(question, found[:LISTED]) if found else None
             return self._who(question)
+        if (
+            _OBJECTS.search(question.text)
+            and not question.people
+            and all(word.lower() in _OF_OBJECTS for word in self._content(question))
+        ):
+            return self._objects(question)
         if not self._content(question):
             return self._doings(question) if question.people else self._summary(question)
         return None
+
+    def _objects(self, question: Question) -> Answer:
+        """The kinds of things that were seen lately, or in a span, each with how many at most at one time."""
+        start, end = question.when.start, question.when.end
+        found = self._evidence.observations((), None, start, end, limit=TOGETHER)
+        seen = [one for one in found if one.label and one.label != "person" and one.entity is None]
+        if not seen:
+            return self._lack(question, f"I recognised no things{self._span(question)}.")
+        together: dict[str, Counter[int]] = {}
+        for one in seen:
+            together.setdefault(one.label, Counter())[one.trace] += 1
+        said = listed([counted(label, max(moments.values())) for label, moments in together.items()])
+        since = min(one.start for one in seen)
+        span = (
+            self._span(question) if len(found) < TOGETHER else ""
+        )  # of a long span, the latest part was looked through
+        span = span or f" since {self._say(since).removeprefix('on ')}"
+        latest = {one.label: one for one in reversed(seen)}
+        results = [self._evidence.of_observation(one) for one in list(latest.values())[:LISTED]]
+        return self._hold(question, f"I saw {said}{span}.", results)
 
     def _doings(self, question: Question) -> Answer | None:
         """What somebody was seen doing: the latest observations, or the first."""
@@ -246,6 +305,8 @@ class Reflex(Knowing):
     def _sight(self, question: Question) -> ObservationRecord | None:
         """The last (or first) observation of the thing or person that is asked for."""
         target = self._target(question)
+        if not target and not question.people and not self._content(question) and _SOMEBODY.search(question.text):
+            target = ("person",)
         if target:
             return next(iter(self._sights(question, target)), None)
         if question.people and not self._content(question):
