@@ -154,6 +154,10 @@ def test_replay_then_recall_in_a_batch(reflectworld: Command, home: Path, tmp_pa
     assert len(c["results"]) <= 3
     assert d["results"] == []
     assert "empty" in d["error"]
+    queries.write_text(json.dumps({**rows[0], "question": "Who was it?", "choices": {"A": "A ladder", "B": "Ruth"}}))
+    chosen = json.loads(reflectworld("recall", "--batch", str(queries), "--by-choices").out)
+    assert chosen["choice"] in {"A", "B"}
+    assert chosen["results"][0]["id"] == "t2"
     offset = {"id": "z", "at": "2025-02-01T23:00:00+05:00", "question": "pear"}
     queries.write_text(json.dumps(offset) + "\n")
     printed = reflectworld("recall", "--batch", str(queries))

@@ -286,6 +286,9 @@ def recall(
     batch: Annotated[Path, typer.Option("--batch", help="QUERIES.jsonl.", show_default=False)],
     out: Annotated[Path | None, typer.Option("--out", help="RANKED.jsonl; default: standard output.")] = None,
     k: Annotated[int, typer.Option("--k", "-k", min=1, max=1000, help="Results a question.")] = 50,
+    by_choices: Annotated[
+        bool, typer.Option("--by-choices", help="Rank by what the choices say, too, not by the question alone.")
+    ] = False,
     home: HomeOption = None,
 ) -> None:
     """Rank traces for many questions, each seen from its own moment: to measure the memory."""
@@ -298,7 +301,7 @@ def recall(
                 complain(f"Line {number} was left out: {query}.")
             else:
                 try:
-                    sink.write(to_line(query, asker.rank(query, k)))
+                    sink.write(to_line(query, asker.rank(query, k, by_choices=by_choices)))
                 except QuestionError as error:
                     complain(f"Line {number}: {error}")
                     sink.write(refused(query, error))

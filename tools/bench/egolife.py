@@ -3,8 +3,8 @@
 `python -m tools.bench.egolife [--shared DIR] [--home DIR] [--without PART… | --ablate]`. The data are EgoLife (Yang et al.
 2025), converted and scored by the scripts that lie beside them; they are not part of this project (REFLECTWORLD_SHARED names
 their folder). With `--home`, the memory is kept and a second run only asks; `--ablate` asks once with all and once without each
-part. Last, 40 questions written by hand say how often an answer is given or refused: 20 about what happens in that week, 20 about
-what does not.
+part. *With the choices*, the answers to choose from are looked for, too. Last, 40 questions written by hand say how often an
+answer is given or refused: 20 about what happens in that week, 20 about what does not.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ BASELINES = {
     "MiniLM, best line": (7.6, 18.8, 27.6, 37.6, 52.0, 35.2, 45.2),
     "all three, rank fusion": (11.2, 28.4, 34.8, 44.4, 53.6, 42.8, 55.2),
 }
+OURS = "this memory"
 MEASURES = ("hit@1", "hit@5", "hit@10", "hit@20", "hit@50", "near@5", "near@10")
 THERE = (
     "Where did we eat breakfast?", "Who played the guitar?", "What did we buy at the supermarket?", "Who cut the cake?",
@@ -95,15 +96,17 @@ def bench(evaluation: Path, work: Path, home: Path, k: int, ways: list[list[str]
     with Store.open(home, settings.memory, user=settings.user, readonly=True) as store:
         for without in ways:
             recall = Without(store, embedder, settings.recall, head=head, without=without)
-            ranked = work / "ranked.jsonl"
             recall.rank(queries[0], k)  # warm
-            with ranked.open("wb") as sink:
-                for query in queries:
-                    sink.write(to_line(query, recall.rank(query, k)))
-            name = f"without {', '.join(without)}" if without else "this memory"
-            measured[name] = run(sys.executable, str(evaluation / "score.py"), str(work / "queries.jsonl"), str(ranked))
+            for by_choices in (False,) if without else (False, True):
+                ranked = work / "ranked.jsonl"
+                with ranked.open("wb") as sink:
+                    for query in queries:
+                        sink.write(to_line(query, recall.rank(query, k, by_choices=by_choices)))
+                name = "with the choices" if by_choices else f"without {', '.join(without)}" if without else OURS
+                scorer = (str(evaluation / "score.py"), str(work / "queries.jsonl"), str(ranked))
+                measured[name] = run(sys.executable, *scorer)
         show(measured, len(queries))
-        if "this memory" in measured:
+        if OURS in measured:
             answers(Without(store, embedder, settings.recall, head=head))
 
 
