@@ -90,3 +90,10 @@ def test_everybody_is_listed_and_somebody_is_found(recall: Recall) -> None:
     last = recall.ask("When did you last see a person?")
     assert last.found
     assert "10:00" in last.text
+
+
+def test_what_is_found_and_not_counted_says_so(recall: Recall) -> None:
+    answer = recall.ask("How often was there talk of tea?")
+    assert answer.found
+    assert answer.text.startswith("I cannot count that.")
+    assert "tea" in answer.text

@@ -61,7 +61,9 @@ class Reflex(Knowing):
             QuestionKind.EXISTS: self._exists,
             QuestionKind.WHAT: self._who_or_what,
         }
-        return self._from_facts(question) or ways[question.kind](question) or self._by_search(question)
+        # What only captions and speech tell of is found and not counted; the answer must not look like a count.
+        opening = "I cannot count that. " if question.kind is QuestionKind.COUNT else ""
+        return self._from_facts(question) or ways[question.kind](question) or self._by_search(question, opening)
 
     def _plainly(self, question: Question) -> Question:
         """A wish for a summary or for everybody as the question that it is: “what happened today?”, “who was there?”."""
