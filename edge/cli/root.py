@@ -18,6 +18,7 @@ from edge.cli import (
     facts,
     feedback,
     forget,
+    graph,
     jobs,
     models,
     pair,
@@ -78,6 +79,7 @@ app.command(rich_help_panel=_ASK)(tools.when)
 app.command(rich_help_panel=_ASK)(tools.count)
 app.command(rich_help_panel=_ASK)(tools.get)
 app.add_typer(facts.app, name="facts", rich_help_panel=_ASK)
+app.command(rich_help_panel=_ASK)(graph.graph)
 app.add_typer(scene.app, name="scene", rich_help_panel=_ASK)
 app.command(rich_help_panel=_ASK)(scene.frames)
 app.add_typer(corrections.app, name="people", rich_help_panel=_ASK)  # with what `edge.cli.people` has

@@ -10,6 +10,7 @@ from __future__ import annotations
 from edge.recall.agent import looked_at
 from edge.recall.answer.phrases import say_time
 from edge.recall.answer.portrait import Aspect, Fact, Profile, fact_history, known_facts, one_fact, profile
+from edge.recall.answer.related import Related, key_of, related
 from edge.recall.answer.stretches import Stretch, stretches
 from edge.recall.batch import Query, Ranked, parse_query, read_queries, refused, to_line
 from edge.recall.question.finder import Heard, find_question
@@ -43,6 +44,7 @@ __all__ = [
     "QuestionKind",
     "Ranked",
     "Recall",
+    "Related",
     "Result",
     "Stretch",
     "Time",
@@ -50,6 +52,7 @@ __all__ = [
     "When",
     "fact_history",
     "find_question",
+    "key_of",
     "known_facts",
     "like",
     "looked_at",
@@ -58,6 +61,7 @@ __all__ = [
     "profile",
     "read_queries",
     "refused",
+    "related",
     "say_time",
     "similar",
     "stretches",

@@ -6,11 +6,13 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
-from edge.recall import Fact, fact_history, known_facts
+from edge.clock import iso
+from edge.errors import NotFoundError
+from edge.recall import Fact, fact_history, key_of, known_facts, related
 from edge.serve import inputs
 from edge.serve.api_people import fact_form
 from edge.serve.context import Context
-from edge.serve.forms import OneFact, WholeFact
+from edge.serve.forms import OneFact, Relation, WholeFact
 from edge.serve.protocols import Scope
 from edge.types.records import Kind, public_id
 
@@ -56,6 +58,39 @@ def facts_router(context: Context) -> APIRouter:
             history = fact_history(store, item)
             this = next(one for one in history if one.id == item)
             return WholeFact(**fact_members(this), history=[OneFact(**fact_members(one)) for one in history])
+
+        return await context.workers.run(read)
+
+    @router.get("/graph")
+    async def graph(
+        of: Annotated[
+            str | None, Query(max_length=200, description="a person, a thing or a place; all when left out")
+        ] = None,
+        at: Annotated[str | None, Query(max_length=100, description="as it was known then: ISO 8601 or words")] = None,
+        limit: Annotated[int, Query(ge=1, le=500)] = 30,
+    ) -> list[Relation]:
+        """Who and what is related to whom and what, the strongest first."""
+
+        def read() -> list[Relation]:
+            key = None if of is None else key_of(store, of)
+            if of is not None and key is None:
+                raise NotFoundError(of, f"Nothing is related to “{of[:60]}” yet.")
+            found = related(store, key, at=inputs.instant(at, end=True), limit=limit)
+            return [
+                Relation(
+                    subject=one.subject,
+                    relation=one.relation,
+                    object=one.object,
+                    person=one.person,
+                    moments=one.moments,
+                    days=one.days,
+                    weight=round(one.weight, 3),
+                    first=iso(one.first),
+                    last=iso(one.last),
+                    sources=list(one.sources),
+                )
+                for one in found
+            ]
 
         return await context.workers.run(read)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from edge.serve.forms.answers import Answered, Found, Judged, Judgement, Looked, Question
 from edge.serve.forms.base import Form, Line, Page, Who, Words
 from edge.serve.forms.cameras import Camera, NewCamera
-from edge.serve.forms.facts import OneFact, WholeFact
+from edge.serve.forms.facts import OneFact, Relation, WholeFact
 from edge.serve.forms.keeping import Forget, ForgetPreview, ForgetThis, NewPause, Paused
 from edge.serve.forms.moments import Day, DayCount, DayMoment, KeyFrame, Mark, Moment, Seen, WholeMoment, Why
 from edge.serve.forms.people import (
@@ -71,6 +71,7 @@ __all__ = [
     "Person",
     "PersonFact",
     "Question",
+    "Relation",
     "Seen",
     "SomeBody",
     "Status",

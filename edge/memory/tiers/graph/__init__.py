@@ -4,6 +4,7 @@ from edge.memory.tiers.graph.phrases import WEARER, Key
 from edge.memory.tiers.graph.reads import (
     Bond,
     Link,
+    bonds_of,
     fan,
     find,
     happenings,
@@ -12,6 +13,7 @@ from edge.memory.tiers.graph.reads import (
     links_of,
     named,
     size,
+    strongest,
     weigh,
 )
 from edge.memory.tiers.graph.tier import (
@@ -34,6 +36,7 @@ __all__ = [
     "Key",
     "Link",
     "Relation",
+    "bonds_of",
     "clear",
     "create",
     "derive",
@@ -52,5 +55,6 @@ __all__ = [
     "note",
     "note_again",
     "size",
+    "strongest",
     "weigh",
 ]
