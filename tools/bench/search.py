@@ -305,12 +305,15 @@ def exact_scores(
         weight = concept.weight * ranking.rarity(count, float((often > 0).sum()))
         words += weight * ranking.saturation(often, ranking.length_norm(columns.lengths, mean))
     whole, units = unit_cosines(memory.vectors, query)
-    scores = ranking.WORDS * ranking.standardise(words) + prior(np.arange(count))
     usual, usual_best = pool.moments
-    scores += ranking.WHOLE * ranking.standardise(whole, *usual) + ranking.BEST * ranking.standardise(
-        units, *usual_best
-    )
-    return scores.astype(np.float32)
+    by_words, by_whole = ranking.standardise(words), ranking.standardise(whole, *usual)
+    for at in range(0, count, _CHUNK):  # what short moments borrow from those beside them
+        places = np.arange(at, min(at + _CHUNK, count))
+        beside = pool.beside(places)
+        words[places] = pool.with_borrowed(places, by_words[places], by_words[beside], beside)
+        whole[places] = pool.with_borrowed(places, by_whole[places], by_whole[beside], beside)
+    scores = ranking.WORDS * words + ranking.WHOLE * whole + ranking.BEST * ranking.standardise(units, *usual_best)
+    return np.asarray(scores + prior(np.arange(count)), np.float32)
 
 
 def unit_cosines(

@@ -242,10 +242,10 @@ class Pool:
         among = self._among()
         if among is None:
             differ = None if self._bits is None else self._all.distances(self._bits, self.corpus.rows)
-            words, prior, ahead = self._words, self._rough_prior(), self._first
+            words, prior, ahead = self._roughly_borrowed(None), self._rough_prior(), self._first
         else:
             differ = self._distances(among)
-            words, prior = self._words[among], self._rough_prior(among)
+            words, prior = self._roughly_borrowed(among), self._rough_prior(among)
             ahead = None if self._first is None else self._first[among]
         rough = self._with_words(prior, words)
         if ahead is not None:
@@ -259,6 +259,18 @@ class Pool:
         best.append(_top(rough, max(CANDIDATES, 5 * k)))
         chosen += best if among is None else [among[places] for places in best]
         return np.unique(np.concatenate(chosen))
+
+    def _roughly_borrowed(self, places: NDArray[np.int64] | None) -> NDArray[np.float32]:
+        """Scores by words of some visible traces or of all, with what they borrow from those stored beside them."""
+        if places is None:
+            own = self._words
+            beside = np.convolve(own, np.array([0.5, 0.0, 0.5], np.float32), "same") if len(own) > 2 else own
+        else:
+            own = self._words[places]
+            beside = self._words[np.maximum(places - 1, 0)] + self._words[np.minimum(places + 1, self._count - 1)]
+            beside *= np.float32(0.5)
+        share = ranking.borrowed(self.corpus.lengths if places is None else self.corpus.lengths[places])
+        return own + (beside - own) * share.astype(np.float32)
 
     def _with_words(self, prior: NDArray[np.float32], words: NDArray[np.float32]) -> NDArray[np.float32]:
         mean, spread = self._words_spread
@@ -310,8 +322,8 @@ class Pool:
 
     def _exact(self, k: int) -> tuple[Scores, Scores, NDArray[np.int64]]:
         places = self.places
-        beside = self._beside(places)
-        words = self._with_borrowed(places, self._by_words_of(places), self._by_words_of(beside), beside)
+        beside = self.beside(places)
+        words = self.with_borrowed(places, self._by_words_of(places), self._by_words_of(beside), beside)
         scores = ranking.WORDS * words + self._prior(places)
         if self._near is not None:
             scores += self._near_weight * ranking.standardise(self._near.scores(self.corpus.traces[places]))
@@ -333,7 +345,7 @@ class Pool:
         whole = self._scale.of(self._distances(places)).astype(np.float64)
         nearly = (
             scores
-            + ranking.WHOLE * self._with_borrowed(places, whole, lent, beside)
+            + ranking.WHOLE * self.with_borrowed(places, whole, lent, beside)
             + ranking.BEST * ranking.standardise(best, *moments)
         )
         order = ranking.best_first(nearly + self._ahead(places), max(SHORT_LIST, 3 * k))
@@ -344,7 +356,7 @@ class Pool:
         final[short] = (
             scores[short]
             + ranking.WHOLE
-            * self._with_borrowed(
+            * self.with_borrowed(
                 places[short], ranking.standardise(exact[0], *self.moments[0]), lent[:, short], beside[:, short]
             )
             + ranking.BEST * ranking.standardise(exact[1], *moments)
@@ -362,6 +374,13 @@ class Pool:
         best, units[top] = index.nearest_units(self._connection, vector, embedder, traces[top])
         final[top] += ranking.BEST * (ranking.standardise(best, *moments) - ranking.standardise(known[top], *moments))
         known[top] = best
+        # Nor is what is beside them as near as signs say.
+        near, own = beside[:, top], np.zeros(len(top))
+        read = index.cosines(
+            self._connection, vector, embedder, self.corpus.traces[near.ravel()], np.zeros(near.size, np.int64)
+        )
+        change = ranking.standardise(read, *self.moments[0]).reshape(near.shape) - lent[:, top]
+        final[top] += ranking.WHOLE * self.with_borrowed(places[top], own, change, near)
         return final, known, units
 
     def _by_words_of(self, places: NDArray[np.int64]) -> Scores:
@@ -370,7 +389,7 @@ class Pool:
             places.shape
         )
 
-    def _beside(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+    def beside(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
         """The visible moments before and after some on the same camera, by their places, the moment itself: none; (2, n)."""
         corpus, found = self.corpus, np.stack([places, places])
         for row, step in enumerate((-1, 1)):
@@ -381,7 +400,7 @@ class Pool:
                 found[row] = np.where(fits & (found[row] == places), at, found[row])
         return found
 
-    def _with_borrowed(
+    def with_borrowed(
         self, places: NDArray[np.int64], own: Scores, lent: NDArray[np.floating[Any]], beside: NDArray[np.int64]
     ) -> Scores:
         """Scores of moments with what short ones borrow from those beside them.
