@@ -155,7 +155,10 @@ def everyday(names: Sequence[str]) -> tuple[Everyday, ...]:
         Everyday("Tell me when I am holding a cup", _placed(("i",), _HOLD, ("cup", "cups"), people)),
         Everyday(
             "Tell me when Katrina leaves",
-            _does("Katrina", "left|leaves?|leaving|went out|goes out|went away|(?:turn(?:s|ed) and )?walk(?:s|ed) (?:out|away)"),
+            _does(
+                "Katrina",
+                "left|leaves?|leaving|went out|goes out|went away|(?:turn(?:s|ed) and )?walk(?:s|ed) (?:out|away)",
+            ),
         ),
         Everyday("Tell me when somebody mentions the dinner", _hears("dinner", "dinners")),
         Everyday("If nobody was in the kitchen by 10, tell me", kitchen, absent=True),

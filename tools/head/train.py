@@ -26,8 +26,8 @@ from edge.app import build_text_embedder
 from edge.infer import Catalog, Runtime, TextEmbedder
 from edge.recall.question.finder import MARGIN
 from edge.recall.question.head import FLAGS, Weights, best_span, features, words_of
-from edge.types.stop_words import ASKING_WORDS, FUNCTION_WORDS
 from edge.settings import load_settings
+from edge.types.stop_words import ASKING_WORDS, FUNCTION_WORDS
 from tools.head import network
 from tools.head.examples import Mixed, a_question, mixed, natural, other_text, surrounded, unpunctuated, wish
 from tools.head.lexicon import HELD_OUT, TRAINING, Lexicon
