@@ -39,7 +39,9 @@ def problems(memory: apsw.Connection, frames: apsw.Connection) -> list[str]:
     found = []
     for name, connection in (("memory.db", memory), ("frames.db", frames)):
         try:
-            found += [f"{name}: {text}" for (text,) in fetch(connection, "pragma quick_check") if text != "ok"]
+            rows = fetch(connection, "pragma quick_check")
+            # One row can tell of many pages, a line each.
+            found += [f"{name}: {line}" for (text,) in rows for line in text.splitlines() if line != "ok"]
         except (apsw.CorruptError, apsw.NotADBError) as error:
             found.append(f"{name}: a page is damaged ({error}).")
     if any("a page is damaged" in one for one in found):
