@@ -17,6 +17,8 @@ from edge.recall.question.head import Head
 SPARE: Final = 5
 # An input of so many words or fewer is a question by itself: it may have a sentence or a clause before it that it needs.
 SHORT: Final = 20
+# What stands around a question is left out only where it has so many times its words: less may well belong to it.
+MOSTLY: Final = 2
 # What the rules leave whole, which see less.
 LONG: Final = 30
 # So much likelier (natural logarithm) must a part be than the whole, or nothing is cut. Set on made-up questions that stand
@@ -60,9 +62,10 @@ def find_question(text: str, head: Head | None = None) -> Heard:
         return _by_rules(clean)
     span = head.find(clean)
     asks = span.nothing < 0.5
-    spare = len(clean.split()) - len(clean[span.start : span.end].split())
+    kept = len(clean[span.start : span.end].split())
+    spare = len(clean.split()) - kept
     if (
-        spare < SPARE
+        spare < max(SPARE, MOSTLY * kept)
         or not asks
         or len(clean.split()) <= SHORT
         or log(span.probability) - log(span.whole + 1e-12) < MARGIN

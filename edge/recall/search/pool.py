@@ -26,9 +26,9 @@ from edge.recall.search import ranking
 from edge.recall.search.ranking import Concept, Scores
 from edge.types.evidence import Vector
 
-CANDIDATES: Final = 200  # by the rough score; five times as many as are wanted, at least
+CANDIDATES: Final = 200  # by the rough score; eight times as many as are wanted, at least
 ALONE: Final = 20  # by words alone, and by signs alone
-SHORT_LIST: Final = 120  # of the candidates whose int8 vectors are read; three times as many as are wanted, at least
+SHORT_LIST: Final = 120  # of the candidates whose int8 vectors and words are read; four times as many as are wanted, at least
 FINAL: Final = 24  # of these, all of whose units are read
 SAMPLE: Final = 128  # traces from which the mean and the spread of the nearest units are taken, at least
 _SAMPLED: Final = 4_096  # traces from which those of whole traces are taken, at least
@@ -256,7 +256,7 @@ class Pool:
             rough += np.float32(ranking.WHOLE + ranking.BEST) * whole
             if self._scale.spread > 1e-9:
                 best.append(_top(whole, ALONE))
-        best.append(_top(rough, max(CANDIDATES, 5 * k)))
+        best.append(_top(rough, max(CANDIDATES, 8 * k)))
         chosen += best if among is None else [among[places] for places in best]
         return np.unique(np.concatenate(chosen))
 
@@ -348,7 +348,7 @@ class Pool:
             + ranking.WHOLE * self.with_borrowed(places, whole, lent, beside)
             + ranking.BEST * ranking.standardise(best, *moments)
         )
-        order = ranking.best_first(nearly + self._ahead(places), max(SHORT_LIST, 3 * k))
+        order = ranking.best_first(nearly + self._ahead(places), max(SHORT_LIST, 4 * k))
         short = np.sort(order)
         which = np.stack([np.zeros(len(short), np.int64), units[short]], axis=1).ravel()
         exact = index.cosines(self._connection, vector, embedder, np.repeat(traces[short], 2), which).reshape(-1, 2).T
