@@ -106,7 +106,8 @@ class Recall:
             understand=lambda text: self._understand(text, at, self._zone, known),
         )  # fmt: skip
         notes = answer.notes if self._embedder is not None else (*answer.notes, NO_VECTORS)
-        if aside and act is not None and act.speak < SPEAK and not answer.found:
+        unasked = aside and act is not None and act.speak < SPEAK and not asked.when.binds
+        if unasked and not answer.found:
             notes = (*notes, UNASKED)
         understood = heard.text if heard.cut else None
         return replace(answer, understood=understood, notes=notes, milliseconds=(time.perf_counter() - began) * 1000)
