@@ -28,7 +28,8 @@ from edge.types.evidence import Vector
 
 CANDIDATES: Final = 200  # by the rough score; eight times as many as are wanted, at least
 ALONE: Final = 20  # by words alone, and by signs alone
-SHORT_LIST: Final = 120  # of the candidates whose int8 vectors and words are read; four times as many as are wanted, at least
+# Of the candidates whose int8 vectors and words are read; four times as many as are wanted, at least.
+SHORT_LIST: Final = 120
 FINAL: Final = 24  # of these, all of whose units are read
 SAMPLE: Final = 128  # traces from which the mean and the spread of the nearest units are taken, at least
 _SAMPLED: Final = 4_096  # traces from which those of whole traces are taken, at least

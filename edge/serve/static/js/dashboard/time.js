@@ -19,14 +19,16 @@ export function longDay(day) {
   return `${DAYS[new Date(Date.UTC(year, month - 1, number)).getUTCDay()]}, ${number} ${MONTHS[month - 1]} ${year}`;
 }
 
-/** @param {string} iso @returns {string} “just now”, “5 min ago”, or the day and the time */
+/** @param {string} iso @returns {string} “just now”, “5 min ago”, or the day (with its year if it is another) and the time */
 export function ago(iso) {
   const seconds = (Date.now() - Date.parse(iso)) / 1000;
   if (seconds >= 0 && seconds < 60) return "just now";
   if (seconds >= 0 && seconds < 3600) return `${Math.floor(seconds / 60)} min ago`;
-  const [, month, number] = date(iso).split("-").map(Number);
-  const today = date(iso) === new Date().toLocaleDateString("sv-SE");
-  return today ? clock(iso).slice(0, 5) : `${number} ${MONTHS[month - 1].slice(0, 3)} ${clock(iso).slice(0, 5)}`;
+  const [year, month, number] = date(iso).split("-").map(Number);
+  const now = new Date().toLocaleDateString("sv-SE");
+  if (date(iso) === now) return clock(iso).slice(0, 5);
+  const of = String(year) === now.slice(0, 4) ? "" : ` ${year}`;
+  return `${number} ${MONTHS[month - 1].slice(0, 3)}${of} ${clock(iso).slice(0, 5)}`;
 }
 
 /** @param {number} seconds @returns {string} 3 d 4 h */
