@@ -10,13 +10,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from edge.consolidate import Handlers, Worker
+from edge.consolidate import Handlers, Worker, build_handlers
 from edge.identity import RULES
 from edge.memory import Store, Target, jobs, stored_trace
 from edge.memory.tiers import scene
 from edge.memory.tiers.scene import reads, words
 from edge.memory.tiers.scene.baseline import Oddity
 from edge.memory.tiers.scene.days import PERSON
+from edge.notify import Notifier
+from edge.settings import NotifySettings
 from edge.types.records import Kind
 from tests.command import Command, reflectworld
 from tests.facts_support import BEGIN, DAY_S, Moment, people, write
@@ -175,3 +177,25 @@ def test_before_there_is_history_nothing_is_unusual(home) -> None:  # type: igno
         derive(store)
         with store.reading() as connection:
             assert reads.found(connection, store.user, BEGIN, BEGIN + 6 * DAY_S) == []
+
+
+def test_a_rule_tells_of_what_is_unusual_at_a_place(home) -> None:  # type: ignore[no-untyped-def]
+    with Store.open(home) as store:
+        people(store, ["Anna", "Tom"])
+        notifier = Notifier(store, NotifySettings())
+        worker = Worker(store, build_handlers(store, trace_steps=(notifier.look,)))
+        write(store, [Moment(day, hour, "hall", (1,)) for day in range(20) for hour in (8.0, 8.1, 18.0, 18.2)])
+
+        def watched(memory: apsw.Connection) -> None:
+            ((camera,),) = memory.execute("select id from camera").fetchall()
+            for minute in range(21 * 24 * 60):
+                scene.note_quiet(memory, camera, BEGIN + minute * 60.0, BEGIN + minute * 60.0 + 60.0)
+
+        store.transact(watched)
+        worker.drain()
+        notifier.add("tell me when something unusual happens in the hall", now=BEGIN + 20 * DAY_S)
+        write(store, [Moment(20, 3.5, "hall", (2,)), Moment(20, 3.6, "hall", (2,)), Moment(20, 8.0, "hall", (1,))])
+        worker.drain()
+        (told,) = notifier.alerts()  # eight o'clock is as usual
+    assert (told.rule, told.trace) == (1, 81)
+    assert "Somebody at 03:30" in told.text
