@@ -11,7 +11,7 @@
 /** @typedef {{ id: string, camera: string, start: string, end: string, text: string, people: string[], key_frame: string | null }} DayMoment */
 /** @typedef {{ date: string, start: string, end: string, moments: DayMoment[], people: Who[], cameras: string[], previous: string | null, next: string | null }} Day */
 /** @typedef {{ id: string, title: string, name: string | null, name_source: string, kind: string, first_seen: string, last_seen: string, seen: number, face: string | null }} Person */
-/** @typedef {{ text: string, since: string | null, until: string | null, sources: string[] }} Fact */
+/** @typedef {{ text: string, aspect: string, since: string | null, until: string | null, sources: string[] }} Fact */
 /** @typedef {{ id: string, kind: string, person: string, other: string | null, undone_at: string | null, at: string, text: string }} Correction */
 /** @typedef {{ id: string, kind: string, text: string, state: string, next: string | null, last_told: string | null }} Rule */
 /** @typedef {{ id: string, rule: string | null, at: string, outcome: string, reason: string, text: string, ground: string[], read: boolean }} Notice */

@@ -81,6 +81,7 @@ export function people(onPeople) {
     const naming = el("form", { class: "naming admin", onsubmit: (event) => { event.preventDefault(); void name(person.id, input.value); } },
       el("label", { class: "sr", for: "new-name" }, "Name"), input, el("button", { type: "submit", class: "primary" }, "Save"),
       person.name ? el("button", { type: "button", onclick: () => void name(person.id, null) }, "Remove") : null);
+    const facts = person.facts.filter((one) => one.aspect !== "identity"); // the name stands above
     detail.replaceChildren(
       el("p", {}, el("button", { type: "button", onclick: close }, "‹ Everybody")),
       el("div", { class: "who" }, face(person.face, person.title),
@@ -90,7 +91,7 @@ export function people(onPeople) {
       person.faces.length > 1 ? el("div", { class: "faces", "aria-label": "Faces, best first", role: "group" }, ...person.faces.map((one, i) =>
         el("button", { type: "button", "aria-label": `Face ${i + 1}, ${ago(one.at)}`, disabled: !one.trace, onclick: () => { if (one.trace) void openMoment(one.trace); } },
           el("img", { src: one.path, alt: "", loading: "lazy" })))) : "",
-      person.facts.length ? el("div", { class: "facts" }, el("h3", {}, "Known"), el("ul", { class: "lines" }, ...person.facts.map(fact))) : "",
+      facts.length ? el("div", { class: "facts" }, el("h3", {}, "Known"), el("ul", { class: "lines" }, ...facts.map(fact))) : "",
       person.sightings.length ? el("div", { class: "rows" }, el("h3", {}, "Seen"), ...person.sightings.map((one) =>
         el("div", { class: "row" },
           el("button", { type: "button", onclick: () => void openMoment(one.trace) }, `${ago(one.start)} · ${one.camera} · ${one.text}`),
